@@ -1,0 +1,130 @@
+"""What every store does: batch operations on fingerprints and tokens, each with its guarantee.
+
+A store compares and sets; `frontier` and the façade decide. `now` and `chance` are arguments, so that tests run in virtual time.
+Every operation is atomic (whole or not at all) unless its docstring says otherwise, and is durable when it returns, as configured at
+opening. `lease` and `extend` need not be durable: a lease lost in a power cut is a URL given again under a token of another epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from urlsieve.model import (
+    Change,
+    Counts,
+    EntryInfo,
+    GroupRow,
+    Header,
+    HealthChange,
+    Mode,
+    Offers,
+    Policy,
+    Row,
+    SiteRow,
+)
+
+
+class Offered(NamedTuple):
+    """One `Verdict` value per offer, in order. `stale_rules`: nothing was done, the caller's rules are older than the store's."""
+
+    verdicts: bytes
+    stale_rules: bool = False
+
+
+class Leased(NamedTuple):
+    """Rows given, and when asking again is worth it (None: not before something is pushed or settled)."""
+
+    rows: list[Row]
+    next_at: float | None
+    reaped: int = 0
+
+
+class Store(Protocol):
+    """One job's URLs."""
+
+    header: Header
+    address: str
+
+    def policy(self) -> Policy:
+        """The policy all workers share; fresh at every call."""
+
+    def set_policy(self, policy: Policy) -> None: ...
+
+    def offer(self, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
+        """Mark and enqueue what is new, as one atomic step for the whole batch; the first of equals in a batch wins.
+
+        - NEW: each fingerprint not seen is marked and queued. RAISE: also lifts priority and due of one pending or delayed.
+        - AGAIN: done or dead becomes pending (or delayed until `due`) with a new count of attempts; a leased one returns after it is
+          settled; one that was never seen is taken as new, one pending or delayed is lifted like RAISE.
+        - MARK_DONE / MARK_KNOWN: not seen becomes done (accepted) or known, never queued.
+        - FULL above the high-water mark, LIMIT above a site's limit: not marked seen.
+        """
+
+    def contains(self, fingerprints: bytes) -> bytes:
+        """One flag per 16-byte fingerprint: 1 seen. Writes nothing."""
+
+    def lease(
+        self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
+    ) -> Leased:
+        """First (at most 1,000 of each) due delayed → pending and expired leases → pending or dead; then groups whose turn it is give URLs.
+
+        One worker at a time; attempt + 1, a fresh token and the group's next turn are set in the same step.
+        Order: highest waiting priority among groups whose turn it is, then longest waiting; every 20th turn to the longest waiting
+        whatever its priority; inside a group class share, priority, arrival. `chance`: 8 random bytes that go into the tokens.
+        """
+
+    def extend(self, tokens: Sequence[str], ttl: float, now: float) -> bytes:
+        """A later deadline for the current tokens. Flags: 1 extended, 0 lost."""
+
+    def load(self, tokens: Sequence[str]) -> tuple[list[Row | None], dict[int, GroupRow]]:
+        """The leased rows of current tokens (None: lost) and their groups by id, for the decision."""
+
+    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
+        """Compare-and-set each change on its token: 1 applied, 0 lost. None: a group's version differs, nothing was done, decide again."""
+
+    def forget(self, fingerprints: bytes) -> int:
+        """Not seen any more; queue entries and leases go too. The count of those that were seen."""
+
+    def purge(self, site: str, site_id: int) -> int:
+        """Forget everything of one exact site. The count."""
+
+    def sites(self, name: str | None = None) -> Iterator[SiteRow]:
+        """All sites, or one, with their counts, in slices that hold no long read."""
+
+    def groups(self, name: str | None = None) -> Iterator[GroupRow]: ...
+
+    def update_site(self, name: str, site_id: int, **change: Any) -> None:
+        """limit=int|None."""
+
+    def update_group(self, name: str, group_id: int, **change: Any) -> None:
+        """delay=, concurrency=, paused=, blocked_until= (0 ends a block and its probing). Takes effect for the next lease of any worker."""
+
+    def blob(self, name: str, key: str, now: float) -> bytes | None: ...
+
+    def set_blob(self, name: str, key: str, value: bytes | None, now: float, ttl: float) -> None:
+        """At most 512 KiB; None deletes."""
+
+    def rules(self) -> tuple[int, str]:
+        """Generation and text of the rules file."""
+
+    def replace_rules(self, text: str, expected: int) -> bool:
+        """Compare-and-set on the generation."""
+
+    def lock(self, name: str, owner: str, ttl: float, now: float) -> tuple[int | None, str]:
+        """(token, owner) if taken or already ours, (None, holder) otherwise. The token only grows."""
+
+    def unlock(self, name: str, token: int) -> bool: ...
+
+    def info(self, fingerprint: bytes) -> EntryInfo: ...
+
+    def counts(self, now: float) -> Counts: ...
+
+    def verify(self, deep: bool = False) -> list[str]:
+        """Damage and broken equalities, in words; empty when sound. deep: by enumeration of everything."""
+
+    def changed(self) -> object:
+        """A value that differs when another may have written; cheap enough to ask a hundred times a second."""
+
+    def close(self) -> None:
+        """Twice is fine."""
