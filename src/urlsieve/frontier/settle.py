@@ -1,0 +1,112 @@
+"""A leased row, its group's health and an outcome in; the row's new state and the group's new health out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from urlsieve.frontier.backoff import retry_delay
+from urlsieve.frontier.health import after_answer, after_failure, until
+from urlsieve.frontier.outcome import Kind, classify, reason_of
+from urlsieve.model import Change, GroupRow, Health, Klass, Outcome, Policy, Row, State
+
+#: Times a block may take a URL's attempt back.
+MOST_EXCUSES = 10
+#: A URL excused this often whose group answered others since its last failure is its own problem: its attempts count again.
+#: Two, not one: a site that lets ten requests a minute pass hits the same URL twice now and then, and nothing is wrong with it.
+OWN_PROBLEM_EXCUSES = 2
+
+
+class Decision(NamedTuple):
+    change: Change
+    health: Health  # the same object as before when nothing is to be written
+    word: str | None  # Settled.change
+
+
+def decide(row: Row, group: GroupRow, health: Health, outcome: Outcome, *, policy: Policy, now: float, chance: float) -> Decision:
+    """`health` is the group's as the batch has left it so far; `chance` in [0, 1)."""
+    kind = classify(outcome)
+    if kind is Kind.RELEASED:
+        return _release(row, health, outcome, now)
+    if kind is Kind.SKIPPED:
+        change = Change(row.token, State.DONE, attempt=row.attempt, reason=outcome.reason, counted=outcome.reason or "skip")
+        return Decision(_asked_again(change, row), health, None)
+    turn = _next_turn(group, outcome, policy, now)
+    if kind in (Kind.FAILED, Kind.THROTTLED):
+        return _fail(row, health, outcome, kind, turn, policy=policy, now=now, chance=chance)
+    health = after_answer(health, now)
+    if kind is Kind.REFUSED:
+        change = Change(row.token, State.DEAD, attempt=row.attempt, failed_at=now, reason=reason_of(outcome), next_turn=turn)
+        return Decision(_asked_again(change, row), health, "error")
+    if outcome.retry_after is not None:
+        health = until(health, now + min(max(outcome.retry_after, 0.0), 86400.0))
+    change = Change(row.token, State.DONE, attempt=row.attempt, next_turn=turn)
+    word = "gone" if kind is Kind.GONE else "not_modified" if outcome.status == 304 else _first_time(row)
+    return Decision(_asked_again(change, row), health, word)
+
+
+def _first_time(row: Row) -> str | None:
+    return None if row.klass is Klass.REVISIT else "new"
+
+
+def _asked_again(change: Change, row: Row) -> Change:
+    """Somebody asked for it again while it was out: it returns, with a new count of attempts."""
+    if not row.again:
+        return change
+    return replace(change, state=State.PENDING, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None, reason=None)
+
+
+def _release(row: Row, health: Health, outcome: Outcome, now: float) -> Decision:
+    if outcome.group_until is not None:
+        health = until(health, outcome.group_until)
+    later = outcome.not_before is not None and outcome.not_before > now
+    change = Change(
+        row.token,
+        State.DELAYED if later else State.PENDING,
+        due=outcome.not_before if later else None,
+        klass=row.klass,
+        attempt=max(0, row.attempt - 1),
+        excused=row.excused,
+        failed_at=row.failed_at,
+    )
+    return Decision(change, health, None)
+
+
+def _fail(
+    row: Row, health: Health, outcome: Outcome, kind: Kind, turn: float, *, policy: Policy, now: float, chance: float
+) -> Decision:
+    own_problem = row.excused >= OWN_PROBLEM_EXCUSES and row.failed_at is not None and health.ok_at > row.failed_at
+    health, groups_fault = after_failure(
+        health,
+        row.fingerprint,
+        now,
+        throttled=kind is Kind.THROTTLED,
+        retry_after=outcome.retry_after,
+        policy=policy,
+        chance=chance,
+    )
+    excused = groups_fault and not own_problem and row.excused < MOST_EXCUSES
+    word = "blocked" if kind is Kind.THROTTLED else "error"
+    if not excused and row.attempt >= policy.max_attempts:
+        change = Change(row.token, State.DEAD, attempt=row.attempt, failed_at=now, reason=reason_of(outcome), next_turn=turn)
+        return Decision(_asked_again(change, row), health, word)
+    due = now if kind is Kind.THROTTLED or excused else now + retry_delay(row.attempt, policy, chance)
+    change = Change(
+        row.token,
+        State.DELAYED,
+        due=max(due, health.blocked_until),
+        klass=Klass.RETRY if row.klass is not Klass.REVISIT else row.klass,
+        attempt=row.attempt - 1 if excused else row.attempt,
+        excused=row.excused + excused,
+        failed_at=now,
+        reason=reason_of(outcome),
+        next_turn=turn,
+    )
+    return Decision(change, health, word)
+
+
+def _next_turn(group: GroupRow, outcome: Outcome, policy: Policy, now: float) -> float:
+    """max(settle + delay, settle + factor x fetch time); the lease has set lease + delay, and a store never moves a turn forward."""
+    delay = policy.delay if group.delay is None else group.delay
+    wait = max(delay, policy.factor * max(outcome.elapsed or 0.0, 0.0))
+    return now + wait if wait > 0 else 0.0
