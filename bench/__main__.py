@@ -1,0 +1,25 @@
+"""`python -m bench canon|uniq|embedded [--quick]`: runs one benchmark; every result is one JSON line on standard output."""
+
+import runpy
+import sys
+
+BENCHES = {
+    "canon": "canonical form and fingerprint against w3lib, Scrapy, courlan and can_ada",
+    "uniq": "`urlsieve uniq` against sort -u, mawk and a Python set",
+    "embedded": "the embedded store against plain SQLite",
+}
+
+
+def main() -> int:
+    if len(sys.argv) < 2 or sys.argv[1] not in BENCHES:
+        lines = [f"  {name:10}{what}" for name, what in BENCHES.items()]
+        print("usage: ./dev bench WHAT [--quick]\n" + "\n".join(lines), file=sys.stderr)
+        return 0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2
+    name = sys.argv.pop(1)
+    sys.argv[0] = f"bench {name}"
+    runpy.run_module(f"bench.{name}", run_name="__main__", alter_sys=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
