@@ -1,4 +1,4 @@
-"""The embedded store on a real disk, durable, against plain SQLite: push of new and of known URLs, pop + done, races, many groups."""
+"""The embedded store on a real disk, durable, against plain SQLite: push new and known URLs, pop + done, races, many groups."""
 
 import argparse
 import multiprocessing
