@@ -5,7 +5,8 @@
 
 The blocks of one page run in order, each as a process of its own, in one temporary folder, so that a reader may type them one
 after the other. A ```text block that follows a block directly is its expected output; `…` in it stands for anything on that line.
-```console blocks are not run: they are for what needs the checkout itself. Nothing here reaches the network.
+A block with a name (```python worker.py) is saved under it, for a later block to run. ```console blocks are not run: they are for
+what needs the checkout itself. Nothing here reaches the network.
 """
 
 import os
@@ -15,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 120
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Block:
     page: Path
     line: int
     language: str
+    file: str | None  # save it under this name instead of running it
     text: str
     expected: str | None
 
@@ -40,8 +43,8 @@ def blocks(page: Path) -> Iterator[Block]:
         if fence[1] not in ("sh", "python"):
             continue
         follows = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
-        expected = after[2] if after is not None and follows else None
-        yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2], expected)
+        expected = after[3] if after is not None and follows else None
+        yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2], fence[3], expected)
 
 
 def command(block: Block) -> list[str]:
@@ -62,6 +65,9 @@ def matches(expected: str, printed: str) -> bool:
 
 def fault(block: Block, folder: str) -> str | None:
     """What went wrong when the block ran, or None."""
+    if block.file is not None:
+        Path(folder, block.file).write_text(block.text, encoding="utf-8")
+        return None
     child = subprocess.Popen(
         command(block),
         cwd=folder,
@@ -75,9 +81,11 @@ def fault(block: Block, folder: str) -> str | None:
     try:
         printed, said = child.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
         return f"still running after {SECONDS} s"
+    finally:
+        with suppress(ProcessLookupError):  # what a block left running in the background
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
     if child.returncode != 0:
         return f"exit status {child.returncode}\n{printed}{said}"
     if block.expected is not None and not matches(block.expected, printed):
