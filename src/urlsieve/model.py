@@ -259,7 +259,7 @@ class GroupRow:
     paused: bool
     next_turn: float
     leased: int
-    pending: int
+    pending: int | None  # None where it was not counted
     tops: tuple[int | None, int | None, int | None]
     health: Health
 

@@ -83,10 +83,10 @@ class Store(Protocol):
     def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
         """Compare-and-set each change on its token: 1 applied, 0 lost. None: a group's version differs, nothing was done, decide again."""
 
-    def forget(self, fingerprints: bytes) -> int:
+    def forget(self, fingerprints: bytes, now: float) -> int:
         """Not seen any more; queue entries and leases go too. The count of those that were seen."""
 
-    def purge(self, site: str, site_id: int) -> int:
+    def purge(self, site: str, site_id: int, now: float) -> int:
         """Forget everything of one exact site. The count."""
 
     def sites(self, name: str | None = None) -> Iterator[SiteRow]:
@@ -97,7 +97,7 @@ class Store(Protocol):
     def update_site(self, name: str, site_id: int, **change: Any) -> None:
         """limit=int|None."""
 
-    def update_group(self, name: str, group_id: int, **change: Any) -> None:
+    def update_group(self, name: str, group_id: int, now: float, **change: Any) -> None:
         """delay=, concurrency=, paused=, blocked_until= (0 ends a block and its probing). Takes effect for the next lease of any worker."""
 
     def blob(self, name: str, key: str, now: float) -> bytes | None: ...
@@ -122,6 +122,9 @@ class Store(Protocol):
 
     def verify(self, deep: bool = False) -> list[str]:
         """Damage and broken equalities, in words; empty when sound. deep: by enumeration of everything."""
+
+    def doctor(self) -> list[tuple[str, str, str]]:
+        """(ok | warn | error, what, advice) about the engine and the place."""
 
     def changed(self) -> object:
         """A value that differs when another may have written; cheap enough to ask a hundred times a second."""

@@ -1,0 +1,151 @@
+"""A store's directory: where it may be, how it is made whole or not at all, and the fair lock between processes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
+
+LEDGER = "ledger.db"
+#: Locks and shared memory of SQLite's WAL do not work across machines.
+NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs", "ncpfs"})
+
+
+def file_system_of(path: Path) -> str | None:
+    """The type of the file system that holds `path`, from the kernel's mount table; None where there is no such table."""
+    try:
+        table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    best, kind = -1, None
+    target = os.path.realpath(path)
+    for line in table.splitlines():
+        left, _, right = line.partition(" - ")
+        mount = left.split(" ")[4].encode("utf-8", "surrogateescape").decode("unicode_escape", "replace")
+        if (target == mount or target.startswith(mount.rstrip("/") + "/")) and len(mount) >= best:
+            best, kind = len(mount), right.split(" ")[0]
+    return kind
+
+
+def boot_id() -> str:
+    """Differs after every start of the machine: unsynced commits may then be gone. Empty where the kernel does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def locate(path: Path, *, create: bool) -> bool:
+    """Checks the directory; True if it already holds a store. Makes the directory, not the store."""
+    if path.exists() and not path.is_dir():
+        raise StoreMismatch(f"{path} is a file; a store is a directory: name another place", "address")
+    ledger = path / LEDGER
+    if ledger.exists():
+        if ledger.stat().st_size == 0:
+            raise StoreCorrupt(f"{ledger} is empty: the store's ledger is gone. Restore it from a backup, or remove {path} to start anew")
+        return True
+    leftover = sorted(p.name for p in path.iterdir() if not _is_ours_and_harmless(p.name)) if path.is_dir() else []
+    if any(name.startswith(LEDGER) for name in leftover):
+        raise StoreCorrupt(f"{path} has {', '.join(leftover)} but no {LEDGER}: restore it from a backup, or remove {path} to start anew")
+    if not create:
+        raise StoreUnavailable(f"there is no store at {path}: push something into it first, or correct the path")
+    if leftover:
+        raise StoreMismatch(f"{path} is not empty and not a store (it has {leftover[0]}): name an empty or a new directory", "address")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"cannot make the store's directory {path}: {error.strerror}") from error
+    return False
+
+
+def _is_ours_and_harmless(name: str) -> bool:
+    """Locks, and what a creation that was killed left behind."""
+    return name in ("turn.lock", "write.lock") or name.startswith("new-")
+
+
+def refuse_network(path: Path) -> None:
+    kind = file_system_of(path)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise StoreUnavailable(f"{path} is on a network file system ({kind}), where locks cannot be trusted: use a local disk")
+
+
+def publish(new: Path, directory: Path) -> None:
+    """A file made aside becomes the ledger: durable first, then named, then the name durable."""
+    for target in (new, None, directory):
+        if target is None:
+            os.replace(new, directory / LEDGER)
+            continue
+        fd = os.open(target, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class FairLock:
+    """One writer at a time over all processes, and none starves.
+
+    Whoever wants to write queues at `turn` and keeps it until it has `write`: the one that just wrote must queue again behind it.
+    Both are advisory locks of the kernel, so a killed process leaves nothing behind.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._fds: list[int] = []
+        try:
+            for name in ("turn.lock", "write.lock"):
+                self._fds.append(os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        except OSError as error:
+            self.close()
+            raise StoreUnavailable(f"cannot write in the store's directory {directory}: {error.strerror}") from error
+        self._where = directory
+
+    def acquire(self, patience: float) -> None:
+        give_up = time.monotonic() + patience
+        turn, write = self._fds
+        self._take(turn, give_up, patience)
+        try:
+            self._take(write, give_up, patience)
+        finally:
+            fcntl.flock(turn, fcntl.LOCK_UN)
+
+    def _take(self, fd: int, give_up: float, patience: float) -> None:
+        pause = 0.001
+        while not self._try(fd):
+            if time.monotonic() >= give_up:
+                raise StoreUnavailable(f"the store {self._where} is locked by another process for more than {patience:g} s")
+            time.sleep(pause)
+            pause = max(0.0001, pause * 0.8)  # who has waited longer looks more often
+
+    @staticmethod
+    def _try(fd: int) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR):
+                return False
+            raise
+        return True
+
+    def release(self) -> None:
+        fcntl.flock(self._fds[1], fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+
+
+class NoLock:
+    """For a store in memory: the thread lock is enough."""
+
+    def acquire(self, patience: float) -> None: ...
+
+    def release(self) -> None: ...
+
+    def close(self) -> None: ...
+
+

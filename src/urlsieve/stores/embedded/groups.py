@@ -1,0 +1,187 @@
+"""Politeness groups in the ledger: their queue heads, and the one place that says whose turn it is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from urlsieve.frontier.health import is_half_open
+from urlsieve.frontier.turn import Place, Placed, place
+from urlsieve.model import GroupRow, Health, Policy
+from urlsieve.stores.embedded.ledger import Transaction
+
+COLUMNS = (
+    "id, name, delay, concurrency, paused, next_turn, leased, top0, top1, top2, since, served, place, "
+    "version, failures, failed_url, several, blocks, blocked_until, ok_at"
+)
+SELECT = f"SELECT {COLUMNS} FROM grp WHERE id"
+
+
+class Group:
+    """A row of grp while a transaction works on it. Changed here, written back by `save`."""
+
+    __slots__ = (
+        "concurrency",
+        "delay",
+        "health",
+        "id",
+        "leased",
+        "name",
+        "next_turn",
+        "paused",
+        "place",
+        "served",
+        "since",
+        "tops",
+    )
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.id, self.name, self.delay, self.concurrency, paused, self.next_turn, self.leased = row[:7]
+        self.paused = bool(paused)
+        self.tops: list[int | None] = list(row[7:10])
+        self.since, self.served, self.place = row[10:13]
+        self.health = Health(row[13], row[14], row[15], bool(row[16]), row[17], row[18], row[19])
+
+    def delay_under(self, policy: Policy) -> float:
+        return policy.delay if self.delay is None else self.delay
+
+    def placed(self, policy: Policy, now: float) -> Placed:
+        return place(
+            waiting=any(top is not None for top in self.tops),
+            paused=self.paused,
+            next_turn=self.next_turn,
+            blocked_until=self.health.blocked_until,
+            half_open=is_half_open(self.health, now),
+            leased=self.leased,
+            concurrency=policy.concurrency if self.concurrency is None else self.concurrency,
+            delay=self.delay_under(policy),
+            now=now,
+        )
+
+    def value(self, pending: int | None = None) -> GroupRow:
+        """As the decisions see it."""
+        return GroupRow(
+            self.name,
+            self.id,
+            self.delay,
+            self.concurrency,
+            self.paused,
+            self.next_turn,
+            self.leased,
+            pending,
+            (self.tops[0], self.tops[1], self.tops[2]),
+            self.health,
+        )
+
+
+def load(tx: Transaction, ids: Iterable[int]) -> dict[int, Group]:
+    return {row[0]: Group(row) for row in tx.rows(f"{SELECT} IN", list(ids))} if ids else {}
+
+
+def load_one(db: sqlite3.Connection, group_id: int) -> Group | None:
+    row = db.execute(f"{SELECT} = ?", (group_id,)).fetchone()
+    return None if row is None else Group(row)
+
+
+def save(tx: Transaction, groups: Iterable[Group], policy: Policy, now: float) -> None:
+    """Writes them back, each to the place where it belongs now. The position in the line (`since`) is kept, or drawn on entering it."""
+    rows = []
+    for group in groups:
+        spot, wake, _ = group.placed(policy, now)
+        if group.place == Place.IDLE and spot != Place.IDLE:
+            group.since = tx.take("ticket")
+        group.place = spot
+        tops = group.tops
+        top = max((t for t in tops if t is not None), default=None)
+        rows.append((group.next_turn, group.leased, *tops, top, group.since, group.served, int(spot), wake, group.id))
+    tx.executemany(
+        "UPDATE grp SET next_turn = ?, leased = ?, top0 = ?, top1 = ?, top2 = ?, top = ?, since = ?, served = ?, place = ?, wake = ? "
+        "WHERE id = ?",
+        rows,
+    )
+
+
+def save_settings(tx: Transaction, group: Group) -> None:
+    h = group.health
+    tx.execute(
+        "UPDATE grp SET delay = ?, concurrency = ?, paused = ?, version = ?, failures = ?, failed_url = ?, several = ?, blocks = ?, "
+        "blocked_until = ?, ok_at = ? WHERE id = ?",
+        (
+            group.delay,
+            group.concurrency,
+            int(group.paused),
+            h.version,
+            h.failures,
+            h.failed_url,
+            int(h.several),
+            h.blocks,
+            h.blocked_until,
+            h.ok_at,
+            group.id,
+        ),
+    )
+
+
+def ensure(tx: Transaction, names: dict[int, str]) -> None:
+    """Rows for groups met for the first time. The caller knows that they are not there."""
+    tx.executemany("INSERT INTO grp (id, name) VALUES (?, ?)", list(names.items()))
+    tx.count("groups", len(names))
+
+
+class Arrivals:
+    """Entries that become pending in one transaction: the highest priority per group and class, then one write per group."""
+
+    def __init__(self) -> None:
+        self._tops: dict[int, list[int | None]] = {}
+        self._names: dict[int, str] = {}
+
+    def add(self, group_id: int, klass: int, priority: int, name: str | None = None) -> None:
+        """`name`: given where the group may be new."""
+        tops = self._tops.get(group_id)
+        if tops is None:
+            tops = self._tops[group_id] = [None, None, None]
+        top = tops[klass]
+        if top is None or priority > top:
+            tops[klass] = priority
+        if name is not None:
+            self._names[group_id] = name
+
+    def name(self, group_id: int, name: str) -> None:
+        """A group whose entry does not queue now (delayed, done) must have its row too."""
+        self._tops.setdefault(group_id, [None, None, None])
+        self._names[group_id] = name
+
+    def write(self, tx: Transaction, policy: Policy, now: float) -> None:
+        """New rows in order of arrival; of the others only those whose head changes."""
+        if not self._tops:
+            return
+        have = load(tx, self._tops)
+        missing = {gid: self._names[gid] for gid in self._tops if gid not in have}
+        if missing:
+            ensure(tx, missing)
+            have.update(load(tx, missing))
+        changed = []
+        for gid, tops in self._tops.items():  # insertion order: the order of arrival gives the tickets
+            group = have[gid]
+            raised = False
+            for klass, top in enumerate(tops):
+                held = group.tops[klass]
+                if top is not None and (held is None or top > held):
+                    group.tops[klass] = top
+                    raised = True
+            if raised:
+                changed.append(group)
+        save(tx, changed, policy, now)
+
+
+def refresh(tx: Transaction, ids: Iterable[int], policy: Policy, now: float) -> None:
+    """After entries left a queue otherwise than by their turn: heads from the index, then the place."""
+    groups = load(tx, set(ids))
+    for group in groups.values():
+        for klass in range(3):
+            row = tx.execute(
+                "SELECT priority FROM entry WHERE state = 0 AND grp = ? AND class = ? ORDER BY priority DESC LIMIT 1", (group.id, klass)
+            ).fetchone()
+            group.tops[klass] = None if row is None else row[0]
+    save(tx, groups.values(), policy, now)

@@ -1,0 +1,176 @@
+"""One SQLite connection: transactions with counters, a fair lock around writes, and SQLite's errors in our words."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from urlsieve.errors import StoreCorrupt, StoreFull, StoreUnavailable, UrlsieveError
+from urlsieve.stores.embedded.files import FairLock, NoLock
+
+#: Parameters per statement: one text for full chunks, so that SQLite's compiled statement is used again.
+CHUNK = 500
+_FULL, _NORMAL = 2, 1
+
+
+def translate(error: sqlite3.Error, where: str) -> UrlsieveError:
+    """A driver error in our words; drivers' errors never leave the store."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"no room left for the store {where}: nothing was changed; make room and try again")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreCorrupt(f"the store {where} is damaged ({error}): nothing was written; run verify, restore a backup")
+    if code == sqlite3.SQLITE_READONLY:
+        return StoreUnavailable(f"the store {where} cannot be written (read-only): check the mount and the permissions")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreUnavailable(f"the store {where} is locked by another program: try again")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return StoreUnavailable(f"the store {where} is closed")
+    return StoreUnavailable(f"the store {where} failed: {error}")
+
+
+def chunks(values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """(placeholders, values) of at most CHUNK; the last value is repeated up to a few sizes, so that few statements are compiled."""
+    for start in range(0, len(values), CHUNK):
+        part = list(values[start : start + CHUNK])
+        size = next(size for size in (1, 8, 64, CHUNK) if size >= len(part))
+        part += [part[-1]] * (size - len(part))
+        yield ",".join("?" * size), part
+
+
+class Transaction:
+    """An open write transaction. Counts collect here and are written once, at its end."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.execute = db.execute
+        self.executemany = db.executemany
+        self._deltas: dict[str, int] = {}
+        self._read: dict[str, int] = {}
+
+    def rows(self, head: str, values: Sequence[Any], tail: str = "") -> Iterator[Any]:
+        """`head (?, ?, …) tail` over chunks of `values`."""
+        for marks, part in chunks(values):
+            yield from self.execute(f"{head} ({marks}) {tail}", part)
+
+    def value(self, name: str) -> int:
+        """A counter as it stands inside this transaction."""
+        if name not in self._read:
+            row = self.execute("SELECT n FROM counter WHERE name = ?", (name,)).fetchone()
+            self._read[name] = row[0] if row else 0
+        return self._read[name] + self._deltas.get(name, 0)
+
+    def count(self, name: str, by: int = 1) -> None:
+        if by:
+            self._deltas[name] = self._deltas.get(name, 0) + by
+
+    def take(self, name: str, many: int = 1) -> int:
+        """The first of `many` numbers that nobody else gets."""
+        first = self.value(name)
+        self.count(name, many)
+        return first + 1
+
+    def flush(self) -> None:
+        changed = [(name, by) for name, by in self._deltas.items() if by]
+        if changed:
+            self.executemany(
+                "INSERT INTO counter (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = n + excluded.n", changed
+            )
+
+
+class Ledger:
+    """The connection, its thread lock and its process lock. Usable by the process that opened it only."""
+
+    def __init__(self, path: str, *, where: str, lock: FairLock | NoLock, durable: bool, patience: float) -> None:
+        self.where = where
+        self._lock = lock
+        self._thread = threading.RLock()
+        self._pid = os.getpid()
+        self._durable = durable
+        self._patience = patience
+        self._synchronous = -1
+        self.writes = 0
+        self.closed = False
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=patience, cached_statements=512)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA cache_size = -65536")
+            self._db.execute("PRAGMA wal_autocheckpoint = 4000")
+            self._db.execute("PRAGMA journal_size_limit = 67108864")
+            self._db.execute("PRAGMA temp_store = MEMORY")
+            self._db.execute("PRAGMA foreign_keys = OFF")
+        except sqlite3.Error as error:
+            raise translate(error, where) from error
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """No transaction: each statement sees the newest commit."""
+        self._check()
+        with self._thread:
+            try:
+                yield self._db
+            except sqlite3.Error as error:
+                raise translate(error, self.where) from error
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """One atomic step. Durable when it ends, unless `durable` is False or the store was opened so."""
+        self._check()
+        with self._thread:
+            self._check()
+            try:
+                self._lock.acquire(self._patience)
+                yield from self._transaction(_FULL if durable and self._durable else _NORMAL)
+            except sqlite3.Error as error:
+                raise translate(error, self.where) from error
+            finally:
+                self._lock.release()  # harmless when it was not taken
+
+    def _transaction(self, synchronous: int) -> Iterator[Transaction]:
+        if synchronous != self._synchronous:
+            self._db.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous = synchronous
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            tx = Transaction(self._db)
+            yield tx
+            tx.flush()
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:  # a full disk has already rolled back
+                self._db.execute("ROLLBACK")
+            raise
+        self.writes += 1
+
+    def _check(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreUnavailable(f"the store {self.where} was opened by another process (before a fork): open it anew in this one")
+        if self.closed:
+            raise StoreUnavailable(f"the store {self.where} is closed")
+
+    def changed(self) -> tuple[int, int]:
+        with self.read() as db:
+            return self.writes, db.execute("PRAGMA data_version").fetchone()[0]
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if os.getpid() != self._pid:
+            return  # the parent's connection and locks are not ours to touch
+        with self._thread:
+            try:
+                self._db.close()
+            except sqlite3.Error as error:
+                raise translate(error, self.where) from error
+            finally:
+                self._lock.close()
+
+
+def scalar(db: sqlite3.Connection, sql: str, parameters: Iterable[Any] = ()) -> Any:
+    row = db.execute(sql, tuple(parameters)).fetchone()
+    return None if row is None else row[0]

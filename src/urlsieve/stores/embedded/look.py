@@ -1,0 +1,133 @@
+"""Questions to the ledger: counts, sites, groups, one URL. Nothing here writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
+from urlsieve.stores.embedded import seen
+from urlsieve.stores.embedded.groups import SELECT, Group
+from urlsieve.stores.embedded.ledger import Ledger, scalar
+
+SLICE = 200
+_WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_WITHOUT_TEXT: "dead"}
+
+
+def counts(db: sqlite3.Connection, size: int) -> Counts:
+    number: dict[str, int] = dict(db.execute("SELECT name, n FROM counter"))
+
+    def by(prefix: str) -> dict[str, int]:
+        return {name[len(prefix) :]: n for name, n in sorted(number.items()) if name.startswith(prefix) and n}
+
+    return Counts(
+        accepted=number.get("accepted", 0),
+        known=number.get("known", 0),
+        seen=number.get("seen", 0),
+        states={state: number.get(state.name.lower(), 0) for state in State},
+        classes={klass: number.get(f"pending.{klass.name.lower()}", 0) for klass in Klass},
+        rejected=by("rejected."),
+        skipped=by("skipped."),
+        sites=number.get("sites", 0),
+        groups=number.get("groups", 0),
+        oldest_pending=scalar(db, "SELECT min(added) FROM entry WHERE state = 0"),
+        bytes={"seen": None, "queue": None, "text": None, "history": None, "total": size},
+        epoch=number.get("epoch", 0),
+        generation=number.get("generation", 0),
+        rules_generation=number.get("rules_generation", 0),
+    )
+
+
+def sites(ledger: Ledger, name: str | None) -> Iterator[SiteRow]:
+    """In slices: no read is open between two rows."""
+    last = -(2**63)
+    while True:
+        with ledger.read() as db:
+            if name is None:
+                found = db.execute("SELECT id, name, lim FROM site WHERE id > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
+            else:
+                found = db.execute("SELECT id, name, lim FROM site WHERE name = ? AND id > ?", (name, last)).fetchall()
+            rows = [_site(db, *row) for row in found]
+        yield from rows
+        if len(found) < SLICE:
+            return
+        last = found[-1][0]
+
+
+def _site(db: sqlite3.Connection, site_id: int, name: str, limit: int | None) -> SiteRow:
+    prefix = site_id.to_bytes(8, "little", signed=True)
+    have: dict[str, int] = {}
+    for state, entry, many in db.execute(
+        "SELECT e.state, min(s.entry, 0), count(*) FROM seen s LEFT JOIN entry e ON s.entry > 0 AND e.id = s.entry "
+        "WHERE s.fp > ? AND s.fp < ? GROUP BY 1, 2",
+        (prefix, prefix + b"\xff" * 9),
+    ):
+        word = State(state).name.lower() if state is not None else _WITHOUT_ROW[entry]
+        have[word] = have.get(word, 0) + many
+    return SiteRow(
+        name,
+        sum(have.values()),
+        have.get("pending", 0),
+        have.get("leased", 0),
+        have.get("delayed", 0),
+        have.get("done", 0),
+        have.get("dead", 0),
+        limit,
+    )
+
+
+def groups(ledger: Ledger, name: str | None) -> Iterator[GroupRow]:
+    last = -(2**63)
+    while True:
+        with ledger.read() as db:
+            if name is None:
+                found = db.execute(f"{SELECT} > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
+            else:
+                found = db.execute(f"{SELECT.replace('WHERE id', 'WHERE name = ? AND id >')} ?", (name, last)).fetchall()
+            rows = [_group(db, row) for row in found]
+        yield from rows
+        if len(found) < SLICE:
+            return
+        last = found[-1][0]
+
+
+def _group(db: sqlite3.Connection, row: tuple[Any, ...]) -> GroupRow:
+    pending = scalar(db, "SELECT count(*) FROM entry WHERE state = 0 AND grp = ?", (row[0],))
+    return Group(row).value(pending)
+
+
+def info(db: sqlite3.Connection, fingerprint: bytes) -> EntryInfo:
+    entry = scalar(db, "SELECT entry FROM seen WHERE fp = ?", (fingerprint,))
+    if entry is None:
+        return EntryInfo("unseen")
+    if entry <= 0:
+        return EntryInfo(_WITHOUT_ROW[entry])
+    row = db.execute(
+        "SELECT e.state, g.name, e.class, e.priority, e.attempt, e.due, e.deadline, e.depth, e.via, e.url, e.reason, e.grp, e.seq "
+        "FROM entry e JOIN grp g ON g.id = e.grp WHERE e.id = ?",
+        (entry,),
+    ).fetchone()
+    state, group, klass, priority, attempt, due, deadline, depth, via, url, reason, group_id, seq = row
+    ahead = None
+    if state == State.PENDING:
+        ahead = scalar(
+            db,
+            "SELECT count(*) FROM (SELECT 1 FROM entry WHERE state = 0 AND grp = ? AND class = ? AND (priority > ? OR (priority = ? AND "
+            "seq < ?)) LIMIT 1000)",
+            (group_id, klass, priority, priority, seq),
+        )
+    return EntryInfo(
+        State(state).name.lower(),
+        group,
+        Klass(klass).name.lower(),
+        priority,
+        attempt,
+        due,
+        deadline,
+        depth,
+        via,
+        url,
+        reason,
+        ahead,
+    )
