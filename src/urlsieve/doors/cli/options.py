@@ -1,0 +1,135 @@
+"""Arguments of one command go in; a namespace comes out, or a UsageError of one line. What commands share is spelled here."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+from urlsieve.doors.cli.failures import UsageError
+from urlsieve.doors.cli.output import Output
+
+if TYPE_CHECKING:
+    from urlsieve.sieve import Sieve
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with our manners: no abbreviations, files and options in any order, errors of one line."""
+
+    def __init__(self, command: str, summary: str, *, example: str) -> None:
+        super().__init__(
+            prog=f"urlsieve {command}",
+            description=summary,
+            epilog=f"example: {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def parse(self, arguments: list[str]) -> argparse.Namespace:
+        # `-0` is an option of ours; that alone must not make argparse take the value of `--priority -5` for one.
+        del self._has_negative_number_optionals[:]
+        known, rest = self.parse_known_intermixed_args(arguments)
+        if rest:
+            self.error(f"{rest[0]} is not understood{self._nearest(rest[0])}")
+        return known
+
+    def _nearest(self, word: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
+        return f"; did you mean {near[0]}?" if near else ""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog.removeprefix('urlsieve ')}: {message} ({self.prog} --help lists what it takes)")
+
+    def print_help(self, file: IO[str] | None = None) -> None:
+        Output().write(self.format_help().encode("utf-8", "backslashreplace"))
+
+
+def add_inputs(parser: Parser, what: str) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE", help=f"{what}; - or nothing: standard input")
+    parser.add_argument("-0", "--null", action="store_true", help="lines end with NUL instead of newline, in and out")
+
+
+def add_records(parser: Parser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="JSON lines; - or nothing: standard input")
+
+
+def add_output(parser: Parser) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to standard output")
+    parser.add_argument("--force", action="store_true", help="let -o overwrite a file")
+
+
+def add_store(parser: Parser) -> None:
+    parser.add_argument("--store", metavar="S", help="the store (a directory); otherwise $URLSIEVE_STORE")
+
+
+def add_form(parser: Parser) -> None:
+    parser.add_argument("--profile", metavar="NAME", help="canonical form: safe (default) or exact")
+    parser.add_argument("--rules", metavar="FILE", help="site rules")
+
+
+def add_json(parser: Parser, what: str = "the report as JSON") -> None:
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def seconds(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds")
+    return value
+
+
+def count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def priority(text: str) -> int:
+    """P0…P3 or an integer; larger is sooner."""
+    from urlsieve.model import PRIORITIES
+
+    named = PRIORITIES.get(text.upper())
+    try:
+        return int(text) if named is None else named
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither P0, P1, P2, P3 nor an integer") from None
+
+
+def json_value(text: str) -> Any:
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not JSON: {error}") from None
+
+
+def as_found(text: str) -> str | bytes:
+    """An argument or JSON text as the URL it stands for: bytes where it is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        try:
+            return text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            pass
+    return text
+
+
+def store_address(namespace: argparse.Namespace) -> str:
+    address = namespace.store or os.environ.get("URLSIEVE_STORE")
+    if not address:
+        raise UsageError("no store is named; use --store DIRECTORY or set URLSIEVE_STORE")
+    return str(address)
+
+
+def open_sieve(namespace: argparse.Namespace, *, create: bool = False) -> Sieve:
+    """The store that the command names. Only push, uniq and crawl create a missing one."""
+    import urlsieve
+
+    form = {name: getattr(namespace, name) for name in ("profile", "rules") if getattr(namespace, name, None) is not None}
+    return urlsieve.open(store_address(namespace), create=create, **form)

@@ -1,0 +1,89 @@
+"""Lines with URLs go in; they are queued in the store, and a report comes out on stderr."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from urlsieve.doors.cli import failures
+from urlsieve.doors.cli.lines import Lines, blank
+from urlsieve.doors.cli.options import (
+    Parser,
+    add_form,
+    add_inputs,
+    add_json,
+    add_store,
+    as_found,
+    count,
+    json_value,
+    open_sieve,
+    priority,
+    seconds,
+)
+from urlsieve.doors.cli.tally import Tally
+
+if TYPE_CHECKING:
+    from urlsieve.sieve import Sieve
+
+BATCH = 5_000
+
+
+def run(arguments: list[str]) -> int:
+    namespace = _parser().parse(arguments)
+    lines = Lines(namespace.files, null=namespace.null)
+    tally = Tally()
+    with open_sieve(namespace, create=True) as sieve:
+        try:
+            _push(sieve, lines, namespace, tally)
+        finally:  # also when the disk is full or somebody pressed Ctrl-C: what was taken so far
+            if not namespace.quiet:
+                tally.say(as_json=namespace.json)
+    return failures.PARTIAL if namespace.strict and tally.rejected else failures.OK
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "push",
+        "Put URLs, one a line, into a store's queue; a missing store is created.\nBlank lines, and without --base lines that begin with #, are ignored.",
+        example="urlsieve push seeds.txt --store S --priority P1",
+    )
+    add_inputs(parser, "URLs, one a line (or a URL itself)")
+    add_store(parser)
+    add_form(parser)
+    parser.add_argument(
+        "--priority", type=priority, default=0, metavar="P", help="P0 (first) … P3 (0) or an integer, larger is sooner"
+    )
+    parser.add_argument("--depth", type=int, default=0, metavar="N", help="distance from the start page (0)")
+    parser.add_argument("--via", metavar="URL", help="where they were found")
+    parser.add_argument("--meta", type=json_value, metavar="JSON", help="small JSON that pop gives back")
+    parser.add_argument("--mode", choices=("new", "raise", "again"), default="new", help="what of URLs that were seen")
+    parser.add_argument("--base", metavar="URL", help="resolves relative URLs")
+    parser.add_argument("--due", type=seconds, metavar="TIME", help="not before (seconds since the epoch)")
+    parser.add_argument("--batch", type=count, default=BATCH, metavar="N", help=f"URLs in one step ({BATCH})")
+    parser.add_argument("--strict", action="store_true", help="exit status 5 when a line is rejected")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no report")
+    add_json(parser)
+    return parser
+
+
+def _push(sieve: Sieve, lines: Lines, namespace: argparse.Namespace, tally: Tally) -> None:
+    options: dict[str, Any] = {"mode": namespace.mode}
+    if namespace.base is not None:
+        options["base"] = as_found(namespace.base)
+    values = {name: getattr(namespace, name) for name in ("priority", "depth", "via", "meta")}
+    comments = namespace.base is None  # with a base, #part is a reference to it
+    for batch in lines.batches(namespace.batch):
+        found = [line for line in lines.urls(batch) if not (blank(line) or (comments and line.startswith(b"#")))]
+        if namespace.due is None:
+            report = sieve.push(found, **values, **options)
+        else:
+            from urlsieve.model import URLItem
+
+            report = sieve.push([URLItem(line, due=namespace.due, **values) for line in found], **options)
+        tally.lines += len(batch)
+        tally.ignored += len(batch) - len(found)
+        tally.new += report.new
+        tally.seen += report.seen
+        tally.raised += report.raised
+        tally.requeued += report.requeued
+        tally.reasons.update(report.reasons)

@@ -1,0 +1,55 @@
+"""What became of lines goes in; the report of push and uniq comes out, one line for people or one JSON object.
+
+Every line is in exactly one place: lines = ignored + new + seen + raised + requeued + rejected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from urlsieve.doors.cli.output import json_line, say
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one run. `ignored`: blank lines (and comments, where the command knows them); `reasons`: rejected, by reason."""
+
+    lines: int = 0
+    ignored: int = 0
+    new: int = 0
+    seen: int = 0
+    raised: int = 0
+    requeued: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    extra: dict[str, float | int] = field(default_factory=dict)
+
+    @property
+    def rejected(self) -> int:
+        return self.reasons.total()
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "lines": self.lines,
+            "ignored": self.ignored,
+            "new": self.new,
+            "seen": self.seen,
+            "raised": self.raised,
+            "requeued": self.requeued,
+            "rejected": self.rejected,
+            "reasons": dict(self.reasons.most_common()),
+            **self.extra,
+        }
+
+    def __str__(self) -> str:
+        parts = [f"{self.new} new", f"{self.seen} seen"]
+        parts += [f"{count} {name}" for name, count in (("raised", self.raised), ("requeued", self.requeued)) if count]
+        if self.rejected:
+            parts.append(f"{self.rejected} rejected ({', '.join(f'{reason} {n}' for reason, n in self.reasons.most_common())})")
+        if self.ignored:
+            parts.append(f"{self.ignored} ignored")
+        parts += [f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.extra.items()]
+        return f"{self.lines} lines: {', '.join(parts)}"
+
+    def say(self, *, as_json: bool) -> None:
+        say(json_line(self.as_dict()) if as_json else f"urlsieve: {self}\n".encode())
