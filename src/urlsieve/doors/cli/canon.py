@@ -42,7 +42,8 @@ def run(arguments: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         "canon",
-        "Print the canonical form of each line: one line out for each line in, an empty one where there is no URL\n(--json says why).",
+        "Print the canonical form of each line: one line out for each line in,\n"
+        "an empty one where there is no URL (--json says why).",
         example="paste urls.txt <(urlsieve canon urls.txt)",
     )
     add_inputs(parser, "URLs, one a line (or a URL itself)")

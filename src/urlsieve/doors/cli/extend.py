@@ -20,7 +20,6 @@ def run(arguments: list[str]) -> int:
         "extend",
         "Keep leases longer.",
         FIELDS,
-        required=("token",),
         note="lease: seconds from now (60).",
         example="""echo '{"token": "…", "lease": 120}' | urlsieve extend --store S""",
     )

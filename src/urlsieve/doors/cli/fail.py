@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
         "fail",
         "Say that fetching leased URLs failed: they come back later, or are dead after max_attempts.",
         FIELDS,
-        required=("token", *REQUIRED),
+        required=REQUIRED,
         example="""echo '{"token": "…", "reason": "timeout"}' | urlsieve fail --store S""",
     )
     return records.answer(parser.parse(arguments), FIELDS, _act, required=REQUIRED)

@@ -29,9 +29,14 @@ class Parser(argparse.ArgumentParser):
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         # `-0` is an option of ours; that alone must not make argparse take the value of `--priority -5` for one.
         del self._has_negative_number_optionals[:]
-        known, rest = self.parse_known_intermixed_args(arguments)
+        known, rest = self.parse_known_intermixed_args(_guarded(arguments))
         if rest:
-            self.error(f"{rest[0]} is not understood{self._nearest(rest[0])}")
+            self.error(f"{rest[0].lstrip(_GUARD)} is not understood{self._nearest(rest[0])}")
+        for name, value in vars(known).items():
+            if isinstance(value, str):
+                setattr(known, name, value.lstrip(_GUARD))
+            elif isinstance(value, list):
+                setattr(known, name, [one.lstrip(_GUARD) if isinstance(one, str) else one for one in value])
         return known
 
     def _nearest(self, word: str) -> str:
@@ -45,6 +50,17 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, file: IO[str] | None = None) -> None:
         Output().write(self.format_help().encode("utf-8", "backslashreplace"))
+
+
+_GUARD = "\0"  # no argument of a process can hold it
+
+
+def _guarded(arguments: list[str]) -> list[str]:
+    """What follows `--` is never an option: argparse's intermixed parsing forgets that, so these words must not look like one."""
+    if "--" not in arguments:
+        return arguments
+    end = arguments.index("--")
+    return arguments[:end] + [_GUARD + word for word in arguments[end + 1 :]]
 
 
 def add_inputs(parser: Parser, what: str) -> None:

@@ -35,7 +35,7 @@ def _spelled(found: re.Match[str]) -> str:
 
 
 def json_line(value: Any) -> bytes:
-    """One JSON object on one line. Bytes that are not UTF-8 (surrogates in a str) come out as \\udcXX: valid JSON, nothing lost."""
+    """One JSON object on one line. Bytes that are not UTF-8 (surrogates in a str) become \\udcXX: valid JSON, nothing lost."""
     import json
 
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

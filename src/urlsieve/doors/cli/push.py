@@ -44,7 +44,8 @@ def run(arguments: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         "push",
-        "Put URLs, one a line, into a store's queue; a missing store is created.\nBlank lines, and without --base lines that begin with #, are ignored.",
+        "Put URLs, one a line, into a store's queue; a missing store is created.\n"
+        "Ignored: blank lines and, without --base, those that begin with #.",
         example="urlsieve push seeds.txt --store S --priority P1",
     )
     add_inputs(parser, "URLs, one a line (or a URL itself)")

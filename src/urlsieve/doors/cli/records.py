@@ -40,10 +40,12 @@ _KINDS = {
 
 def parser(command: str, summary: str, fields: Fields, *, required: tuple[str, ...] = (), note: str = "", example: str) -> Parser:
     """What the five commands that read records share."""
-    names = ", ".join(name if name in required else f"{name}?" for name in ("token", *fields))
-    text = f"{summary} Reads JSON lines: {names}.\n{note}\n" if note else f"{summary} Reads JSON lines: {names}.\n"
-    text += (
-        "A popped line may come back whole, with fields added. A malformed line ends the command with status 2;\n"
+    names = ["token", *(name if name in required else f"{name}?" for name in fields)]
+    rows = ",\n  ".join(", ".join(names[start : start + 8]) for start in range(0, len(names), 8))
+    text = (
+        f"{summary}\nReads JSON lines: {rows}.\n"
+        + (f"{note}\n" if note else "")
+        + "A popped line may come back whole, with fields added. A malformed line ends the command with status 2;\n"
         "what stood before it is settled and answered. A token that is not current is answered with\n"
         '{"token", "error": "lease_lost"} and makes the exit status 5.'
     )

@@ -18,7 +18,6 @@ def run(arguments: list[str]) -> int:
         "release",
         "Give leases back untouched; the attempt is not counted.",
         FIELDS,
-        required=("token",),
         note="not_before: the URL not before then; group_until: nothing of its group before then (seconds since the epoch).",
         example="""urlsieve pop -n 5 --store S | urlsieve release --store S""",
     )

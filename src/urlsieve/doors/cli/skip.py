@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
         "skip",
         "Say that leased URLs are not for us (robots, type, size): finished, and counted under the reason.",
         FIELDS,
-        required=("token", *REQUIRED),
+        required=REQUIRED,
         example="""echo '{"token": "…", "reason": "robots"}' | urlsieve skip --store S""",
     )
     return records.answer(parser.parse(arguments), FIELDS, _act, required=REQUIRED)

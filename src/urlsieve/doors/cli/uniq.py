@@ -1,8 +1,8 @@
 """Lines go in; those whose URL is new come out as found, in order, and a report on stderr.
 
 Without a store only 16 bytes of fingerprint are held per distinct URL, in a native table, so files may be larger than memory.
-With a store each batch is asked, written, flushed, and then marked: a crash between two of these, or another `uniq` on the store, can
-print a line twice but never lose it. No lock is held while writing.
+With a store each batch is asked, written, flushed, and then marked: a crash between two of these, or another
+`uniq` on the store, can print a line twice but never lose it. No lock is held while writing.
 """
 
 from __future__ import annotations
