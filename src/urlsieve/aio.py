@@ -1,0 +1,249 @@
+"""The sieve's verbs, awaitable: what `urlsieve.open` takes goes in, an AsyncSieve comes out.
+
+Every verb of one AsyncSieve runs on one thread of its own, in the order of the calls, so the event loop never waits for a disk and
+the store sees one thread. An operation that has begun is finished even if the task that awaits it is cancelled; one that has not begun
+is not started. A batch popped for a cancelled task is given back with `release`: no URL waits for a lease that nobody holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import urlsieve
+from urlsieve.model import GroupRow, Lease, Outcome, Settled, SiteRow, URLItem
+
+if TYPE_CHECKING:
+    from urlsieve.sieve import Leases, Report, Sieve, Stats, Why
+
+T = TypeVar("T")
+URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
+
+#: Seconds between two looks of `wait`: short at first, then never longer than this.
+LONGEST_LOOK = 0.25
+
+
+async def open(address: str, **options: Any) -> AsyncSieve:
+    """As `urlsieve.open`, which see for the options and the errors. Close it, or use it with `async with`."""
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="urlsieve")
+    try:
+        sieve = await asyncio.get_running_loop().run_in_executor(executor, partial(urlsieve.open, address, **options))
+    except BaseException:
+        executor.shutdown(wait=False)
+        raise
+    return AsyncSieve(sieve, executor)
+
+
+class AsyncSieve:
+    """A Sieve whose verbs are coroutines. One event loop; close it in the loop that opened it."""
+
+    def __init__(self, sieve: Sieve, executor: ThreadPoolExecutor) -> None:
+        self._sieve = sieve
+        self._executor = executor
+        self._closed = False
+
+    async def __aenter__(self) -> AsyncSieve:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Twice is fine. Waits for what is under way."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._finish(self._executor.submit(self._sieve.close))
+        self._executor.shutdown(wait=False)
+
+    @property
+    def address(self) -> str:
+        return self._sieve.address
+
+    @property
+    def canonicalizer(self) -> urlsieve.Canonicalizer:
+        """The store's own; pure, so it needs no await."""
+        return self._sieve.canonicalizer
+
+    # -- the flow ------------------------------------------------------------------------------------------
+
+    async def push(self, urls: URLs, **options: Any) -> Report:
+        return await self._call(self._sieve.push, urls, **options)
+
+    async def pop(self, limit: int = 1, *, lease: float = 60.0, groups: Sequence[str] | None = None) -> Leases:
+        """If the awaiting task is cancelled, what was popped goes back (attempt not counted)."""
+        return await self._call(self._sieve.pop, limit, lease=lease, groups=groups, undo=self._give_back)
+
+    async def extend(self, leases: Any, seconds: float = 60.0) -> Any:
+        return await self._call(self._sieve.extend, leases, seconds)
+
+    async def done(self, lease: Any, **outcome: Any) -> Any:
+        return await self._call(self._sieve.done, lease, **outcome)
+
+    async def fail(self, lease: Any, reason: str, **outcome: Any) -> Any:
+        return await self._call(self._sieve.fail, lease, reason, **outcome)
+
+    async def skip(self, lease: Any, reason: str) -> Any:
+        return await self._call(self._sieve.skip, lease, reason)
+
+    async def release(self, lease: Any, *, not_before: float | None = None, group_until: float | None = None) -> Any:
+        return await self._call(self._sieve.release, lease, not_before=not_before, group_until=group_until)
+
+    async def settle(self, outcomes: Iterable[tuple[Lease | str, Outcome]]) -> list[Settled]:
+        return await self._call(self._sieve.settle, list(outcomes))
+
+    @asynccontextmanager
+    async def keepalive(self, leases: Lease | Sequence[Lease], seconds: float = 60.0) -> AsyncIterator[None]:
+        """Extends the leases to `seconds` from now, every third of that, until the block is left. A loss shows when settling."""
+        batch = [leases] if isinstance(leases, Lease) else list(leases)
+
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(seconds / 3)
+                await self.extend(batch, seconds)
+
+        task = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            task.cancel()
+            # an error of the store in the background is not swallowed: it is raised here
+            await asyncio.wait([task])
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    # -- questions and operation ---------------------------------------------------------------------------
+
+    async def seen(self, urls: Any) -> list[bool]:
+        return await self._call(self._sieve.seen, urls)
+
+    async def mark(self, urls: URLs, *, known: bool = False) -> Report:
+        return await self._call(self._sieve.mark, urls, known=known)
+
+    async def revisit(self, urls: URLs, at: float | None = None) -> Report:
+        return await self._call(self._sieve.revisit, urls, at)
+
+    async def forget(self, urls: Any) -> int:
+        return await self._call(self._sieve.forget, urls)
+
+    async def purge(self, *, site: str) -> int:
+        return await self._call(self._sieve.purge, site=site)
+
+    async def why(self, site_or_url: str) -> Why:
+        return await self._call(self._sieve.why, site_or_url)
+
+    async def info(self, url: str | bytes, variant: bytes = b"") -> Any:
+        return await self._call(self._sieve.info, url, variant)
+
+    async def stats(self) -> Stats:
+        return await self._call(self._sieve.stats)
+
+    async def verify(self, deep: bool = False) -> list[str]:
+        return await self._call(self._sieve.verify, deep)
+
+    async def doctor(self) -> list[Any]:
+        return await self._call(self._sieve.doctor)
+
+    async def set_policy(self, **changes: Any) -> None:
+        await self._call(self._sieve.set_policy, **changes)
+
+    async def policy(self) -> Any:
+        return await self._call(lambda: self._sieve.policy)
+
+    async def sites(self) -> list[SiteRow]:
+        return await self._call(lambda: list(self._sieve.sites()))
+
+    async def groups(self) -> list[GroupRow]:
+        return await self._call(lambda: list(self._sieve.groups()))
+
+    def site(self, name: str) -> AsyncHandle:
+        return AsyncHandle(self, lambda: self._sieve.site(name))
+
+    def group(self, name: str) -> AsyncHandle:
+        return AsyncHandle(self, lambda: self._sieve.group(name))
+
+    async def wait(self, timeout: float) -> bool:
+        """True as soon as something may be popped, False after `timeout` seconds. Other verbs go on meanwhile."""
+        deadline = time.monotonic() + timeout
+        pause = 0.01
+        while True:
+            # a look of no length: a wait inside the thread would hold up every other verb of this sieve
+            if await self._call(self._sieve.wait, 0.0):
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 2, LONGEST_LOOK)
+
+    # -- the thread ----------------------------------------------------------------------------------------
+
+    async def _call(self, function: Callable[..., T], *args: Any, undo: Callable[[T], object] | None = None, **kwargs: Any) -> T:
+        if self._closed:
+            raise urlsieve.StoreUnavailable(f"{self._sieve.address} was closed: open it again")
+        return await self._finish(self._executor.submit(partial(function, *args, **kwargs)), undo)
+
+    async def _finish(self, future: Future[T], undo: Callable[[T], object] | None = None) -> T:
+        waiter = asyncio.wrap_future(future)
+        try:
+            return await asyncio.shield(waiter)
+        except asyncio.CancelledError:
+            if not future.cancel() and undo is not None:
+                # one thread, in order: by the time this runs the future has its result, and close() comes after it
+                self._executor.submit(self._undo, future, undo)
+            raise
+
+    @staticmethod
+    def _undo(future: Future[T], undo: Callable[[T], object]) -> None:
+        if future.exception() is None:
+            undo(future.result())
+
+    def _give_back(self, leases: Leases) -> None:
+        if leases:
+            self._sieve.release(leases)
+
+
+class AsyncHandle:
+    """A site or a group, awaitable: settings by `get` and `set`, the same verbs as the handle of `Sieve`."""
+
+    def __init__(self, sieve: AsyncSieve, handle: Callable[[], Any]) -> None:
+        self._owner = sieve
+        self._handle = handle
+
+    async def get(self, setting: str) -> Any:
+        """`setting`: delay, concurrency, limit or row."""
+        return await self._owner._call(lambda: getattr(self._handle(), setting))
+
+    async def set(self, **settings: Any) -> None:
+        """delay=, concurrency=, limit=; None goes back to the policy's."""
+
+        def apply() -> None:
+            handle = self._handle()
+            for name, value in settings.items():
+                setattr(handle, name, value)
+
+        await self._owner._call(apply)
+
+    async def block(self, until: float) -> None:
+        await self._owner._call(lambda: self._handle().block(until))
+
+    async def unblock(self) -> None:
+        await self._owner._call(lambda: self._handle().unblock())
+
+    async def pause(self) -> None:
+        await self._owner._call(lambda: self._handle().pause())
+
+    async def resume(self) -> None:
+        await self._owner._call(lambda: self._handle().resume())
+
+    async def blob(self, key: str, *value: bytes | None, ttl: float = 86400.0) -> bytes | None:
+        """With one argument the value (None: none, or expired); with two it is stored for `ttl` seconds, None deletes it."""
+        options = {"ttl": ttl} if value else {}
+        result: bytes | None = await self._owner._call(lambda: self._handle().blob(key, *value, **options))
+        return result
