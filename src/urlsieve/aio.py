@@ -1,8 +1,9 @@
 """The sieve's verbs, awaitable: what `urlsieve.open` takes goes in, an AsyncSieve comes out.
 
-Every verb of one AsyncSieve runs on one thread of its own, in the order of the calls, so the event loop never waits for a disk and
-the store sees one thread. An operation that has begun is finished even if the task that awaits it is cancelled; one that has not begun
-is not started. A batch popped for a cancelled task is given back with `release`: no URL waits for a lease that nobody holds.
+Every verb of one AsyncSieve runs on one thread of its own, in the order of the calls, so the event loop never waits for a
+disk and the store sees one thread. An operation that has begun is finished even if the task that awaits it is cancelled; one
+that has not begun is not started. A batch popped for a cancelled task is given back with `release`: no URL waits for a lease
+that nobody holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A network address in, whether a crawler may connect to it out: private, loopback, link-local and metadata ones are refused.
 
-The check stands where the socket is made, on the very address it will connect to. So it holds for literal addresses in any spelling,
-for names that resolve to a private address, for redirects to one, and a name that answers differently the second time gains nothing.
+The check stands where the socket is made, on the very address it will connect to. So it holds for literal addresses in any
+spelling, for names that resolve to a private address, for redirects to one, and a name that answers differently the second
+time gains nothing.
 """
 
 from __future__ import annotations

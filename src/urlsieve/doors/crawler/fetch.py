@@ -138,7 +138,7 @@ def _response(answer: aiohttp.ClientResponse, body: bytes, elapsed: float) -> Re
 
 
 def retry_after(value: str | None, date: str | None, now: float) -> float | None:
-    """Seconds to wait: a number, or a date (against the server's own clock where it told it). None: no header, or not readable."""
+    """Seconds to wait: a number, or a date (against the server's own clock where it told it). None: no (readable) header."""
     if value is None:
         return None
     value = value.strip()

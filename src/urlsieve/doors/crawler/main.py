@@ -56,7 +56,9 @@ async def _crawl(namespace: Namespace) -> int:
         agent = namespace.user_agent or f"urlsieve/{urlsieve.__version__}"
         async with Fetcher(agent, allow_private=namespace.allow_private) as fetcher:
             robots = Robots(sieve, fetcher, delay, told)
-            scope = Scope(namespace.max_depth, namespace.same_site)
+            starts = sieve.canonicalizer.canonicalize_many(namespace.urls)
+            sites = frozenset(starts.site(i) for i in range(len(starts)) if starts[i] is not None)
+            scope = Scope(namespace.max_depth, namespace.same_site, sites)
             visitor = Visitor(sieve, fetcher, robots, scope, delay, stopping)
             worker = Worker(
                 sieve,

@@ -1,9 +1,9 @@
 """A URL in, what its host's robots.txt says about it out. One copy per host, in the store, for all workers.
 
-2xx: as written. 4xx: everything is allowed. 429 and 5xx: nothing for a while, longer each time; after `PATIENCE` times it is taken as
-a no until the copy expires. No answer at all raises FetchFailed: the page would fare no better, and the store's rules for failures
-apply.
-A Crawl-delay (or Request-rate) raises the group's delay, fractions kept; it never lowers it below the crawl's own.
+2xx: as written. 4xx: everything is allowed. 429 and 5xx: nothing for a while, longer each time; after `PATIENCE` times it is
+taken as a no until the copy expires. No answer at all raises FetchFailed: the page would fare no better, and the store's
+rules for failures apply. A Crawl-delay (or Request-rate) raises the group's delay, fractions kept; it never lowers it below
+the crawl's own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """One lease in, its outcome out: robots.txt, the request, redirects hop by hop, links. What a worker does with a URL.
 
-Redirects. A hop on the same host is followed in the same lease (whose group nobody else serves meanwhile) unless its target is
-already known; then, or on another host, the target goes to the queue with the source's depth and is fetched when its own host's turn
-comes. Start pages (depth 0) differ in one point: they are asked for again in every round, so their target is, too.
+Redirects. A hop on the same host is followed in the same lease (whose group nobody else serves meanwhile) unless its target
+is already known; then, or on another host, the target goes to the queue with the source's depth and is fetched when its own
+host's turn comes. Start pages (depth 0) differ in one point: they are asked for again in every round, so their target is,
+too.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ LONGEST_PAUSE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`max_depth`: None is no limit. `same_site`: links to other sites are left out."""
+    """`max_depth`: None is no limit. `same_site`: links to other sites than the page's and `sites` are left out."""
 
     max_depth: int | None = None
     same_site: bool = False
+    sites: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class Visitor:
     async def _handed_over(self, target: str, lease: Lease, hops: list[str], response: Response, count: int) -> Visited:
         """The source is done; its target waits for its own turn, or was there before."""
         item = URLItem(target, priority=lease.priority, depth=lease.depth, via=lease.url, meta={"redirects": count})
-        outside = self.scope.same_site and lease.depth > 0 and self._site(target) != lease.site
+        outside = self.scope.same_site and lease.depth > 0 and self._site(target) not in (lease.site, *self.scope.sites)
         if lease.depth == 0:
             await self.sieve.push([item], mode="again")
         outcome = Outcome(
@@ -177,7 +179,7 @@ class Visitor:
         if not scope.same_site or not found:
             return found, {}
         keys = self.sieve.canonicalizer.canonicalize_many(found)
-        inside = {lease.site, self._site(url)}
+        inside = {lease.site, self._site(url), *scope.sites}
         # what is rejected anyway has no site and is left to the store, which counts it
         kept = [link for i, link in enumerate(found) if keys[i] is None or keys.site(i) in inside]
         return kept, {"site": len(found) - len(kept)} if len(kept) < len(found) else {}
@@ -209,7 +211,7 @@ class Visitor:
 
 
 def _host(url: str) -> str:
-    """host[:port], the port left out where it is the scheme's own: URLs that share it share a group, whatever the store groups by."""
+    """host[:port], the port left out where it is the scheme's own: URLs that share it share a group."""
     parts = urlsplit(url)
     port = parts.port if parts.port != {"http": 80, "https": 443}.get(parts.scheme) else None
     return f"{parts.hostname}:{port}"

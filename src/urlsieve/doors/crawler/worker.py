@@ -36,7 +36,7 @@ class Worker:
     _stop: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
-        """Sets tally.ended. An error of the store ends the crawl and is raised; what is in hand is given back first, if possible."""
+        """Sets tally.ended. An error of the store ends the crawl and is raised; what is in hand is given back first."""
         self._stop = asyncio.create_task(self.stopping.wait())
         try:
             self.tally.ended = await self._loop()
