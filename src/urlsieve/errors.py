@@ -1,6 +1,22 @@
 """What can go wrong, as types: one root, few leaves. Each message says what happened, to which input, and what to do."""
 
 
+import re
+
+_USERINFO = re.compile(
+    r"""^([\x00-\x20]*(?:
+        (?:h[\t\n\r]*t[\t\n\r]*t[\t\n\r]*p[\t\n\r]*(?:s[\t\n\r]*)?:[/\\\t\n\r]*)   # a browser needs no slashes here
+        | (?:[a-z][a-z0-9+.\-\t\n\r]*:)?[\t\n\r]*[/\\][\t\n\r]*[/\\][/\\\t\n\r]*
+        ))[^/\\?\#]*@""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def mask_userinfo(url: str) -> str:
+    """The same with `user:password@` shown as `***@`: for every log, page, export and message."""
+    return _USERINFO.sub(r"\1***@", url)
+
+
 class UrlsieveError(Exception):
     """Root of every error this package raises on purpose."""
 
@@ -9,7 +25,8 @@ class InvalidURL(UrlsieveError, ValueError):
     """A single URL was refused. `reason` is one word of the closed list in `model.REASONS`."""
 
     def __init__(self, reason: str, url: str | bytes = "") -> None:
-        shown = repr(url if len(url) <= 200 else url[:200])
+        text = mask_userinfo(url.decode("utf-8", "backslashreplace") if isinstance(url, bytes) else url)
+        shown = repr(text if len(text) <= 200 else text[:200])
         super().__init__(f"{reason}: {shown} is not a URL this sieve can take" if url else reason)
         self.reason = reason
 

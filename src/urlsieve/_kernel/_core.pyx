@@ -1,0 +1,548 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, freethreading_compatible=False
+"""Python objects go in, the C core runs on their bytes without the GIL, Python objects come out. Nothing is decided here."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_AsStringAndSize, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from threading import Lock
+
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+    bint PyUnicode_IS_ASCII(object text)
+
+
+cdef extern from "siphash.h" nogil:
+    uint64_t us_siphash(uint64_t key0, uint64_t key1, const uint8_t *data, size_t length)
+    uint64_t us_load64(const uint8_t *source)
+
+
+cdef extern from "work.h" nogil:
+    ctypedef struct us_work:
+        uint8_t *text
+        size_t used
+    void us_work_init(us_work *work)
+    void us_work_free(us_work *work)
+
+
+cdef extern from "program.h" nogil:
+    ctypedef struct us_options:
+        uint32_t steps
+        int fragment
+        uint32_t trap_segments
+        uint32_t trap_repeats
+        uint32_t trap_names
+        uint64_t key0
+        uint64_t key1
+        const uint8_t *noise
+        size_t noise_length
+    ctypedef struct us_program:
+        pass
+    us_program *us_program_new(const us_options *options)
+    void us_program_free(us_program *program)
+
+
+cdef extern from "canonical.h" nogil:
+    int US_OK
+    int US_IRREGULAR
+    ctypedef struct us_key:
+        uint32_t length
+        uint32_t site_start
+        uint32_t site_length
+        uint32_t route
+
+
+cdef extern from "batch.h" nogil:
+    ctypedef struct us_span:
+        const uint8_t *text
+        size_t length
+    ctypedef struct us_entry:
+        uint64_t start
+        us_key key
+    ctypedef struct us_batch:
+        const us_program *program
+        us_work *work
+        int based
+        const us_span *variants
+        uint8_t *fingerprints
+        uint8_t *status
+        us_entry *entries
+    int us_batch_one(const us_batch *batch, size_t i, us_span text, int href)
+    int us_batch_run(const us_batch *batch, const us_span *texts, size_t first, size_t count)
+    size_t us_count_lines(const uint8_t *block, size_t length)
+    void us_cut_lines(const uint8_t *block, size_t length, us_span *lines, size_t count)
+    us_span us_line_url(us_span line)
+    size_t us_selected_size(const us_span *lines, const uint8_t *flags, size_t count, size_t ending)
+    int us_select(const us_span *lines, const uint8_t *flags, size_t count, us_span ending, uint8_t *to, size_t room)
+
+
+cdef extern from "fpset.h" nogil:
+    ctypedef struct us_fpset:
+        size_t count
+        size_t bytes
+        size_t peak
+    void us_fpset_init(us_fpset *set)
+    void us_fpset_free(us_fpset *set)
+    int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags, size_t *done)
+    void us_fpset_contains(const us_fpset *set, const uint8_t *fingerprints, size_t count, uint8_t *flags)
+
+
+cdef enum:
+    CHUNK = 4096   # URLs per stretch without the GIL
+
+STEP_PERCENT = 1 << 0
+STEP_PATH_SESSION = 1 << 1
+STEP_EMPTY_QUERY = 1 << 2
+STEP_EMPTY_PIECES = 1 << 3
+STEP_NOISE = 1 << 4
+STEP_QUERY_SESSION = 1 << 5
+STEP_SORT = 1 << 6
+STEP_ALWAYS_PARSE = 1 << 30
+FRAGMENT_DROP, FRAGMENT_ROUTES, FRAGMENT_KEEP = 0, 1, 2
+
+
+cdef bytes utf8(str text):
+    """UTF-8 of any str; a surrogate pair is its character, a lone surrogate U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+cdef inline object span_of(object text, us_span *span):
+    """Points `span` at the bytes of a str or bytes; the returned object must live as long as the span is used."""
+    cdef Py_ssize_t size = 0
+    cdef char *data = NULL
+    if isinstance(text, str):
+        if PyUnicode_IS_ASCII(text):
+            span.text = <const uint8_t *>PyUnicode_AsUTF8AndSize(text, &size)
+            span.length = <size_t>size
+            return text
+        text = utf8(text)   # not PyUnicode_AsUTF8: that would stay in the caller's string for ever
+    elif not isinstance(text, bytes):
+        raise TypeError(f"a URL is str or bytes, not {type(text).__name__}")
+    PyBytes_AsStringAndSize(text, &data, &size)
+    span.text = <const uint8_t *>data
+    span.length = <size_t>size
+    return text
+
+
+def siphash24(bytes key not None, bytes data not None):
+    """SipHash-2-4 of `data` under a key of 16 bytes, as an unsigned 64-bit integer."""
+    cdef us_span k, d
+    if len(key) != 16:
+        raise ValueError("a SipHash key has 16 bytes")
+    span_of(key, &k)
+    span_of(data, &d)
+    return us_siphash(us_load64(k.text), us_load64(k.text + 8), d.text, d.length)
+
+
+@cython.final
+cdef class Program:
+    """A compiled profile; immutable, usable from any thread."""
+
+    cdef us_program *program
+
+    def __cinit__(self, *, uint32_t steps, int fragment, bytes noise not None, tuple traps not None, bytes secret not None):
+        cdef us_options options
+        cdef us_span key, names
+        if len(secret) != 16:
+            raise ValueError("the secret has 16 bytes")
+        span_of(secret, &key)
+        span_of(noise, &names)
+        options.steps = steps
+        options.fragment = fragment
+        options.trap_segments, options.trap_repeats, options.trap_names = traps
+        options.key0 = us_load64(key.text)
+        options.key1 = us_load64(key.text + 8)
+        options.noise = names.text
+        options.noise_length = names.length
+        self.program = us_program_new(&options)
+        if self.program is NULL:
+            raise MemoryError("no memory for a canonical form's tables, or a noise name is longer than 63 bytes")
+
+    def __dealloc__(self):
+        us_program_free(self.program)
+
+    def one(self, object text, object resolve, bint based, bytes variant=b"", bint href=False):
+        """(status, fingerprint, key, site's start, site's length, is route) of one URL; key and fingerprint mean nothing if status is not 0."""
+        cdef us_work work
+        cdef us_batch batch
+        cdef us_entry entry
+        cdef us_span span, extra
+        cdef uint8_t status = 0
+        cdef uint8_t fingerprint[16]
+        us_work_init(&work)
+        memset(&entry, 0, sizeof(entry))
+        held = span_of(text, &span)
+        span_of(variant, &extra)
+        batch.program, batch.work, batch.based, batch.variants = self.program, &work, based, &extra
+        batch.fingerprints, batch.status, batch.entries = fingerprint, &status, &entry
+        try:
+            self.run_one(&batch, span, text, resolve, href)
+            return (status, PyBytes_FromStringAndSize(<char *>fingerprint, 16),
+                    PyBytes_FromStringAndSize(<char *>work.text + entry.start, entry.key.length) if status == 0 else b"",
+                    entry.key.site_start, entry.key.site_length, entry.key.route != 0)
+        finally:
+            us_work_free(&work)
+
+    def fingerprint(self, object text, object resolve, bint based, bytes variant=b""):
+        """16 bytes of one URL, or its status (int, not 0) if it is rejected."""
+        cdef us_work work
+        cdef us_batch batch
+        cdef us_span span, extra
+        cdef uint8_t status = 0
+        us_work_init(&work)
+        held = span_of(text, &span)
+        span_of(variant, &extra)
+        fingerprint = PyBytes_FromStringAndSize(NULL, 16)
+        batch.program, batch.work, batch.based, batch.variants = self.program, &work, based, &extra
+        batch.fingerprints, batch.status, batch.entries = <uint8_t *>PyBytes_AS_STRING(fingerprint), &status, NULL
+        try:
+            self.run_one(&batch, span, text, resolve, False)
+        finally:
+            us_work_free(&work)
+        return fingerprint if status == 0 else status
+
+    cdef int run_one(self, us_batch *batch, us_span span, object text, object resolve, bint href) except -1:
+        if us_batch_one(batch, 0, span, href) != 0:
+            raise MemoryError
+        if batch.status[0] == US_IRREGULAR:
+            resolved(batch, 0, text, resolve)
+        return 0
+
+    def batch(self, list urls not None, object resolve, bint based, list variants=None, bint keep=False):
+        """All of `urls` (str or bytes): a Batch."""
+        result = Batch(self, len(urls), keep, based)
+        if variants is not None and len(variants) != len(urls):
+            raise ValueError(f"{len(variants)} variants for {len(urls)} URLs: there must be one for each")
+        result.take(urls, variants, resolve)
+        return result
+
+    def lines(self, const uint8_t[::1] block not None, object resolve):
+        """Every line of a newline-separated block: a LineBatch."""
+        result = LineBatch(self, block, resolve)
+        result.run()
+        return result
+
+
+cdef int resolved(us_batch *batch, size_t i, object text, object resolve) except -1:
+    """Lets a WHATWG parser say what the irregular URL number i is: its href, or the status it is rejected with."""
+    cdef us_span href
+    answer = resolve(text)
+    if isinstance(answer, int):
+        batch.status[i] = <uint8_t>answer
+        memset(batch.fingerprints + 16 * i, 0, 16)
+        return 0
+    span_of(answer, &href)
+    if us_batch_one(batch, i, href, True) != 0:
+        raise MemoryError
+    if batch.status[i] == US_IRREGULAR:
+        raise AssertionError(f"the parser's own result is not regular: {answer!r}")
+    return 0
+
+
+cdef us_span *spans(size_t count) except NULL:
+    cdef us_span *array = <us_span *>PyMem_Malloc((count + 1) * sizeof(us_span))
+    if array is NULL:
+        raise MemoryError
+    return array
+
+
+@cython.final
+cdef class Batch:
+    """The results of many URLs in columns: `fingerprints` (16 bytes each), `status` (one byte each), and the keys if they were kept."""
+
+    cdef us_work work
+    cdef us_batch columns
+    cdef Program program
+    cdef readonly bytes fingerprints
+    cdef readonly bytes status
+    cdef us_entry *entries
+    cdef readonly Py_ssize_t count
+
+    def __cinit__(self, Program program not None, Py_ssize_t count, bint keep, bint based):
+        us_work_init(&self.work)
+        self.program = program
+        self.count = count
+        self.fingerprints = PyBytes_FromStringAndSize(NULL, 16 * count)
+        self.status = PyBytes_FromStringAndSize(NULL, count)
+        if keep:
+            self.entries = <us_entry *>PyMem_Malloc((count + 1) * sizeof(us_entry))
+            if self.entries is NULL:
+                raise MemoryError
+        self.columns.program = program.program
+        self.columns.work = &self.work
+        self.columns.based = based
+        self.columns.variants = NULL
+        self.columns.fingerprints = <uint8_t *>PyBytes_AS_STRING(self.fingerprints)
+        self.columns.status = <uint8_t *>PyBytes_AS_STRING(self.status)
+        self.columns.entries = self.entries
+
+    def __dealloc__(self):
+        us_work_free(&self.work)
+        PyMem_Free(self.entries)
+
+    cdef take(self, list urls, list variants, object resolve):
+        cdef Py_ssize_t first, i, size
+        cdef us_span *texts = NULL
+        cdef us_span *extra = NULL
+        try:
+            texts = spans(min(self.count, CHUNK))
+            if variants is not None:
+                extra = spans(self.count)
+                for i in range(self.count):
+                    span_of(variants[i], &extra[i])
+                self.columns.variants = extra
+                held_variants = list(variants)
+            for first in range(0, self.count, CHUNK):
+                size = min(CHUNK, self.count - first)
+                chunk = urls[first:first + size]   # holds the references while other threads may change the list
+                if len(chunk) != size:
+                    raise RuntimeError("the list of URLs was changed while it was read")
+                held = []
+                for i in range(size):
+                    text = span_of(chunk[i], &texts[i])
+                    if text is not chunk[i]:
+                        held.append(text)
+                self.run(texts, first, size)
+                self.resolve_rest(chunk, first, resolve)
+        finally:
+            PyMem_Free(texts)
+            PyMem_Free(extra)
+            self.columns.variants = NULL
+
+    cdef int run(self, const us_span *texts, size_t first, size_t count) except -1:
+        cdef int failed
+        with nogil:
+            failed = us_batch_run(&self.columns, texts, first, count)
+        if failed:
+            raise MemoryError
+        return 0
+
+    cdef int resolve_rest(self, list texts, size_t first, object resolve) except -1:
+        cdef size_t i
+        for i in range(<size_t>len(texts)):
+            if self.columns.status[first + i] == US_IRREGULAR:
+                resolved(&self.columns, first + i, texts[i], resolve)
+        return 0
+
+    cdef us_entry *entry(self, Py_ssize_t i) except NULL:
+        if self.entries is NULL:
+            raise LookupError("the keys of this batch were not kept")
+        if not 0 <= i < self.count:
+            raise IndexError(i)
+        return &self.entries[i]
+
+    def key(self, Py_ssize_t i):
+        """The canonical form of URL i as bytes, or None if it was rejected."""
+        cdef us_entry *entry = self.entry(i)
+        if self.columns.status[i] != 0:
+            return None
+        return PyBytes_FromStringAndSize(<char *>self.work.text + entry.start, entry.key.length)
+
+    def site(self, Py_ssize_t i):
+        """The site of URL i as bytes, or None if it was rejected."""
+        cdef us_entry *entry = self.entry(i)
+        if self.columns.status[i] != 0:
+            return None
+        return PyBytes_FromStringAndSize(<char *>self.work.text + entry.start + entry.key.site_start, entry.key.site_length)
+
+    def route(self, Py_ssize_t i):
+        """Did the key of URL i keep a fragment?"""
+        cdef us_entry *entry = self.entry(i)
+        return self.columns.status[i] == 0 and entry.key.route != 0
+
+
+@cython.final
+cdef class LineBatch:
+    """The results of a block's lines in columns. The block is referenced, not copied, and must not change while this lives."""
+
+    cdef const uint8_t[::1] block
+    cdef us_span *texts
+    cdef Batch results
+    cdef object resolve
+    cdef readonly Py_ssize_t count
+
+    def __cinit__(self, Program program not None, const uint8_t[::1] block not None, object resolve):
+        cdef const uint8_t *data = NULL
+        cdef size_t length = <size_t>block.shape[0]
+        cdef size_t count = 0
+        self.block = block
+        self.resolve = resolve
+        if length > 0:
+            data = &block[0]
+            with nogil:
+                count = us_count_lines(data, length)
+        self.count = <Py_ssize_t>count
+        self.texts = spans(count)
+        self.results = Batch(program, self.count, False, False)
+        if length > 0:
+            with nogil:
+                us_cut_lines(data, length, self.texts, count)
+
+    def __dealloc__(self):
+        PyMem_Free(self.texts)
+
+    cdef run(self):
+        cdef us_span urls[CHUNK]
+        cdef size_t first, i, size
+        cdef us_batch *columns = &self.results.columns
+        cdef int failed
+        for first in range(0, <size_t>self.count, CHUNK):
+            size = min(<size_t>CHUNK, <size_t>self.count - first)
+            with nogil:
+                for i in range(size):
+                    urls[i] = us_line_url(self.texts[first + i])
+                failed = us_batch_run(columns, urls, first, size)
+            if failed:
+                raise MemoryError
+            for i in range(first, first + size):
+                if columns.status[i] == US_IRREGULAR:
+                    resolved(columns, i, self.url(<Py_ssize_t>i), self.resolve)
+
+    @property
+    def fingerprints(self):
+        return self.results.fingerprints
+
+    @property
+    def status(self):
+        return self.results.status
+
+    cdef bytes url(self, Py_ssize_t i):
+        cdef us_span span = us_line_url(self.texts[i])
+        return PyBytes_FromStringAndSize(<const char *>span.text, span.length)
+
+    def line(self, Py_ssize_t i):
+        """Line i as found, without its newline."""
+        if not 0 <= i < self.count:
+            raise IndexError(i)
+        return PyBytes_FromStringAndSize(<const char *>self.texts[i].text, self.texts[i].length)
+
+    def key(self, Py_ssize_t i):
+        """The canonical form of line i as bytes, or None if it was rejected."""
+        if not 0 <= i < self.count:
+            raise IndexError(i)
+        if self.results.columns.status[i] != 0:
+            return None
+        return self.results.program.one(self.url(i), self.resolve, False)[2]
+
+    def select(self, const uint8_t[::1] flags not None, bint keys=False, bytes ending=b"\n"):
+        """The lines whose flag is 1 (their canonical forms with `keys`; what has none is left out), each with `ending` behind it."""
+        if flags.shape[0] != self.count:
+            raise ValueError(f"{flags.shape[0]} flags for {self.count} lines: there must be one for each")
+        if self.count == 0:
+            return b""
+        return self.select_keys(flags, ending) if keys else joined(self.texts, &flags[0], <size_t>self.count, ending)
+
+    cdef bytes select_keys(self, const uint8_t[::1] flags, bytes ending):
+        cdef Py_ssize_t i
+        cdef size_t n = 0
+        cdef us_span *texts = NULL
+        cdef Batch chosen
+        picked = [i for i in range(self.count) if flags[i] == 1 and self.results.columns.status[i] == 0]
+        if not picked:
+            return b""
+        chosen = Batch(self.results.program, len(picked), True, False)
+        texts = spans(len(picked))
+        try:
+            for i in picked:
+                texts[n] = us_line_url(self.texts[i])
+                n += 1
+            chosen.run(texts, 0, n)
+            for n in range(<size_t>len(picked)):
+                if chosen.columns.status[n] == US_IRREGULAR:
+                    resolved(&chosen.columns, n, self.url(picked[n]), self.resolve)
+            for n in range(<size_t>len(picked)):
+                texts[n].text = chosen.work.text + chosen.entries[n].start
+                texts[n].length = chosen.entries[n].key.length
+            ones = b"\x01" * len(picked)
+            return joined(texts, <const uint8_t *>PyBytes_AS_STRING(ones), n + 1, ending)
+        finally:
+            PyMem_Free(texts)
+
+
+cdef bytes joined(const us_span *lines, const uint8_t *flags, size_t count, bytes ending):
+    cdef us_span tail
+    cdef size_t size
+    cdef int failed
+    cdef uint8_t *to
+    span_of(ending, &tail)
+    with nogil:
+        size = us_selected_size(lines, flags, count, tail.length)
+    text = PyBytes_FromStringAndSize(NULL, size)
+    to = <uint8_t *>PyBytes_AS_STRING(text)
+    with nogil:
+        failed = us_select(lines, flags, count, tail, to, size)
+    if failed:
+        raise RuntimeError("the flags were changed while the lines were joined")
+    return text
+
+
+@cython.final
+cdef class FingerprintSet:
+    """A set of 16-byte fingerprints in at most 24 bytes each, at any size and while it grows. Give it keyed hashes; usable from any thread."""
+
+    cdef us_fpset table
+    cdef object lock
+
+    def __cinit__(self):
+        us_fpset_init(&self.table)
+        self.lock = Lock()
+
+    def __dealloc__(self):
+        us_fpset_free(&self.table)
+
+    def __len__(self):
+        return <Py_ssize_t>self.table.count
+
+    @property
+    def nbytes(self):
+        """Bytes allocated now."""
+        return self.table.bytes + sizeof(us_fpset)
+
+    @property
+    def peak_nbytes(self):
+        """Most bytes ever allocated at once, growing included."""
+        return max(self.table.peak, self.table.bytes) + sizeof(us_fpset)
+
+    def add_many(self, bytes fingerprints not None, bytes status=None):
+        """One byte per key: 1 new, 0 known (the first of equals in a batch is the new one), 2 skipped because its status is not 0."""
+        cdef size_t count = <size_t>PyBytes_GET_SIZE(fingerprints) // 16
+        cdef size_t done = 0
+        cdef const uint8_t *keys = <const uint8_t *>PyBytes_AS_STRING(fingerprints)
+        cdef const uint8_t *skip = NULL
+        cdef uint8_t *flags
+        cdef int failed
+        if PyBytes_GET_SIZE(fingerprints) % 16:
+            raise ValueError("fingerprints have 16 bytes each")
+        if status is not None:
+            if <size_t>PyBytes_GET_SIZE(status) != count:
+                raise ValueError(f"{len(status)} statuses for {count} fingerprints: there must be one for each")
+            skip = <const uint8_t *>PyBytes_AS_STRING(status)
+        answer = PyBytes_FromStringAndSize(NULL, count)
+        flags = <uint8_t *>PyBytes_AS_STRING(answer)
+        with self.lock:
+            with nogil:
+                failed = us_fpset_add(&self.table, keys, skip, count, flags, &done)
+        if failed:
+            raise MemoryError(f"no memory for more fingerprints: {done} of {count} of this batch are in the set")
+        return answer
+
+    def contains_many(self, bytes fingerprints not None):
+        """One byte per key: 1 if it is in the set, 0 if not."""
+        cdef size_t count = <size_t>PyBytes_GET_SIZE(fingerprints) // 16
+        cdef const uint8_t *keys = <const uint8_t *>PyBytes_AS_STRING(fingerprints)
+        cdef uint8_t *flags
+        if PyBytes_GET_SIZE(fingerprints) % 16:
+            raise ValueError("fingerprints have 16 bytes each")
+        answer = PyBytes_FromStringAndSize(NULL, count)
+        flags = <uint8_t *>PyBytes_AS_STRING(answer)
+        with self.lock:
+            with nogil:
+                us_fpset_contains(&self.table, keys, count, flags)
+        return answer

@@ -1,0 +1,98 @@
+#include "batch.h"
+
+#include <string.h>
+
+#include "siphash.h"
+
+/* Site half, then URL half: SipHash(site) and SipHash(key 0x1F variant). */
+static void fingerprint(const us_batch *batch, size_t i, const us_key *key) {
+    const us_options *options = &batch->program->options;
+    uint8_t *text = batch->work->text + batch->work->used;
+    size_t length = key->length;
+    text[length++] = 0x1f;
+    if (batch->variants != NULL && batch->variants[i].length > 0) {
+        memcpy(text + length, batch->variants[i].text, batch->variants[i].length);
+        length += batch->variants[i].length;
+    }
+    uint8_t *to = batch->fingerprints + 16 * i;
+    us_store64(to, us_siphash(options->key0, options->key1, text + key->site_start, key->site_length));
+    us_store64(to + 8, us_siphash(options->key0, options->key1, text, length));
+}
+
+int us_batch_one(const us_batch *batch, size_t i, us_span text, int href) {
+    us_key key = {0, 0, 0, 0};
+    const size_t spare = 1 + (batch->variants != NULL ? batch->variants[i].length : 0);
+    enum us_status status = us_canonicalize(batch->program, batch->work, text.text, text.length, href, spare, &key);
+
+    if (status == US_NO_MEMORY) return -1;
+    if (status == US_NO_SCHEME) status = batch->based ? US_IRREGULAR : US_RELATIVE;
+    batch->status[i] = (uint8_t)status;
+    if (status != US_OK) {
+        memset(batch->fingerprints + 16 * i, 0, 16);
+        if (batch->entries != NULL) memset(&batch->entries[i], 0, sizeof batch->entries[i]);
+        return 0;
+    }
+    fingerprint(batch, i, &key);
+    if (batch->entries != NULL) {
+        batch->entries[i].start = batch->work->used;
+        batch->entries[i].key = key;
+        batch->work->used += key.length;
+    }
+    return 0;
+}
+
+int us_batch_run(const us_batch *batch, const us_span *texts, size_t first, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (us_batch_one(batch, first + i, texts[i], 0) != 0) return -1;
+    }
+    return 0;
+}
+
+size_t us_count_lines(const uint8_t *block, size_t length) {
+    size_t count = 0;
+    const uint8_t *s = block, *end = block + length;
+    while (s < end) {
+        const uint8_t *feed = memchr(s, '\n', (size_t)(end - s));
+        count++;
+        if (feed == NULL) break;
+        s = feed + 1;
+    }
+    return count;
+}
+
+void us_cut_lines(const uint8_t *block, size_t length, us_span *lines, size_t count) {
+    const uint8_t *s = block, *end = block + length;
+    for (size_t i = 0; i < count && s < end; i++) {
+        const uint8_t *feed = memchr(s, '\n', (size_t)(end - s));
+        if (feed == NULL) feed = end;
+        lines[i].text = s;
+        lines[i].length = (size_t)(feed - s);
+        s = feed < end ? feed + 1 : end;
+    }
+}
+
+us_span us_line_url(us_span line) {
+    if (line.length > 0 && line.text[line.length - 1] == '\r') line.length--;
+    return line;
+}
+
+size_t us_selected_size(const us_span *lines, const uint8_t *flags, size_t count, size_t ending) {
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (flags[i] == 1) size += lines[i].length + ending;
+    }
+    return size;
+}
+
+int us_select(const us_span *lines, const uint8_t *flags, size_t count, us_span ending, uint8_t *to, size_t room) {
+    for (size_t i = 0; i < count; i++) {
+        if (flags[i] != 1) continue;
+        if (lines[i].length + ending.length > room) return -1;
+        memcpy(to, lines[i].text, lines[i].length);
+        to += lines[i].length;
+        memcpy(to, ending.text, ending.length);
+        to += ending.length;
+        room -= lines[i].length + ending.length;
+    }
+    return 0;
+}

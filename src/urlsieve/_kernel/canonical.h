@@ -1,0 +1,70 @@
+/* One URL's text goes in, its canonical form comes out at the end of work->text, or the word why not.
+
+The theory is in the specification of the canonical form; the order of the steps is that of us_canonicalize. A *regular* URL (http or https,
+plain ASCII host that is no address, nothing the WHATWG parser would repair) is parsed here; all others answer US_IRREGULAR and come back
+as the href that a WHATWG parser made of them, for which every step is the same code. */
+#ifndef US_CANONICAL_H
+#define US_CANONICAL_H
+
+#include "program.h"
+#include "work.h"
+
+enum { US_LIMIT = 65536 };   /* bytes of UTF-8, of the text as given and of the key */
+
+enum us_status {
+    US_OK = 0,
+    US_EMPTY,
+    US_INVALID,
+    US_SCHEME,
+    US_HOST,
+    US_TOO_LONG,
+    US_RELATIVE,
+    US_TRAP,
+    US_NO_SCHEME = 253,   /* internal: relative, if there is a base */
+    US_IRREGULAR = 254,   /* internal: to be parsed by others first */
+    US_NO_MEMORY = 255
+};
+
+typedef struct {
+    uint32_t length;
+    uint32_t site_start, site_length;   /* within the key */
+    uint32_t route;                     /* the key kept a fragment */
+} us_key;
+
+/* The state of one run; the components read on from `read` and write on at `write`. */
+typedef struct {
+    const us_program *program;
+    us_work *work;
+    const uint8_t *read, *end;
+    uint8_t *key;                 /* first byte of the key */
+    uint8_t *write, *limit;
+    uint8_t *path, *query;        /* first byte of each in the key; query NULL where there is none */
+} us_run;
+
+/* `href`: the text is a WHATWG-serialised http(s) URL. The key is written at work->text + work->used, which the caller may then move on;
+`spare` more bytes are free behind it. */
+enum us_status us_canonicalize(const us_program *program, us_work *work, const uint8_t *text, size_t length, int href, size_t spare,
+                               us_key *key);
+
+/* Is there room for everything `bytes` of input can become (three bytes each), and a few more? */
+static inline int us_has_room(const us_run *run, size_t bytes) { return (size_t)(run->limit - run->write) >= 3 * bytes + 8; }
+
+enum us_status us_parse_head(us_run *run, us_key *key);   /* head.c: scheme, authority of a regular URL */
+enum us_status us_copy_head(us_run *run, us_key *key);    /* head.c: the same of an href */
+enum us_status us_path(us_run *run);                      /* path.c: dot segments, 4, 5 */
+enum us_status us_query(us_run *run);                     /* query.c: 4, 6 */
+enum us_status us_check_traps(us_run *run);               /* traps.c */
+
+/* Step 4 (a) (b) and a stray %: reads from a `%` at *read, returns where to write on. *stray is the place behind the last stray `%`: a
+decoded hexadecimal digit there, or one digit later, would make a triplet of it. */
+uint8_t *us_percent(const uint8_t **read, const uint8_t *end, uint8_t *write, uint8_t **stray);
+
+static inline uint8_t *us_encode(uint8_t byte, uint8_t *write) {
+    static const char digits[] = "0123456789ABCDEF";
+    write[0] = '%';
+    write[1] = (uint8_t)digits[byte >> 4];
+    write[2] = (uint8_t)digits[byte & 15];
+    return write + 3;
+}
+
+#endif

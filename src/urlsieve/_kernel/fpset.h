@@ -1,0 +1,47 @@
+/* A set of 128-bit fingerprints in at most about 22 bytes each, at any size and while it grows.
+
+64 segments, chosen by the top bits of the mixed key. A segment is an array in which the keys stand in ascending order with gaps: the place
+of a key is its share of the key range (linear probing in order, Robin Hood's invariant). So an absent key is recognised at the first larger
+one, and growing is one sequential pass. Segments grow by a fifth when 0.9 full, one at a time and each in a mapping of its own: old and
+new together are never more than 1/32 of the set, and memory really goes back.
+
+The order is that of the keys' own bits: give keyed hashes to it. Keys somebody else can choose make it slow, never wrong. */
+#ifndef US_FPSET_H
+#define US_FPSET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { US_FPSET_SEGMENTS = 64 };
+
+typedef struct {
+    uint64_t order;   /* mixed: where it stands */
+    uint64_t rest;    /* the other half as it is; (0, 0) is a free slot */
+} us_slot;
+
+typedef struct {
+    us_slot *slots;
+    size_t home;      /* slots a key can have as its place; `tail` more follow it */
+    size_t tail;
+    size_t used;
+} us_segment;
+
+typedef struct {
+    us_segment segments[US_FPSET_SEGMENTS];
+    size_t count;
+    size_t bytes;       /* allocated now */
+    size_t peak;        /* allocated at most, at any time */
+    int has_zero;       /* the key that looks like a free slot */
+} us_fpset;
+
+void us_fpset_init(us_fpset *set);
+void us_fpset_free(us_fpset *set);
+
+/* flags[i]: 1 new, 0 known (also: an equal one stood before it), 2 skipped because status[i] != 0 (`status` may be NULL).
+0, or -1 when memory is out: then flags [0, *done) are right and those keys are in the set, and nothing else is. */
+int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags, size_t *done);
+
+/* flags[i]: 1 if it is in the set, else 0. */
+void us_fpset_contains(const us_fpset *set, const uint8_t *fingerprints, size_t count, uint8_t *flags);
+
+#endif

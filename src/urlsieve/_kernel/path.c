@@ -1,0 +1,123 @@
+/* A path as it stands in the text goes in; the same without dot segments (2), with one spelling of percent-encoding (4) and without Java
+session parameters (5) comes out. */
+#include <string.h>
+
+#include "ascii.h"
+#include "canonical.h"
+
+/* 1 for `.`, 2 for `..`, 0 for all else; %2e counts as a dot. */
+static int dots(const uint8_t *s, const uint8_t *end) {
+    int count = 0;
+    while (s < end) {
+        if (*s == '.') {
+            s++;
+        } else if (end - s >= 3 && s[0] == '%' && s[1] == '2' && (s[2] | 0x20) == 'e') {
+            s += 3;
+        } else {
+            return 0;
+        }
+        if (++count > 2) return 0;
+    }
+    return count;
+}
+
+/* Where the value of a `;jsessionid=` at `s` ends, or NULL if this is none: eight or more characters, then `;` or the segment's end. */
+static const uint8_t *session_end(const uint8_t *s, const uint8_t *end) {
+    static const char name[] = ";jsessionid=";
+    const size_t length = sizeof name - 1;
+    if ((size_t)(end - s) < length + 8) return NULL;
+    for (size_t i = 1; i < length; i++) {
+        if (us_lower(s[i]) != (uint8_t)name[i]) return NULL;
+    }
+    const uint8_t *value = s + length, *at = value;
+    while (at < end && us_is_jsession(*at)) at++;
+    return at - value >= 8 && (at == end || *at == ';') ? at : NULL;
+}
+
+/* 5: a segment [start, end) with at least one `;` goes in; the place it now ends at comes out. */
+static uint8_t *drop_sessions(uint8_t *start, uint8_t *end) {
+    size_t left = 0;
+    for (const uint8_t *s = start; s < end;) {
+        const uint8_t *past = *s == ';' ? session_end(s, end) : NULL;
+        if (past != NULL) {
+            s = past;
+        } else {
+            s++;
+            left++;
+        }
+    }
+    const size_t length = (size_t)(end - start);
+    if (left == length || (left == 1 && start[0] == '.') || (left == 2 && start[0] == '.' && start[1] == '.')) return end;
+    uint8_t *write = start;
+    for (const uint8_t *s = start; s < end;) {
+        const uint8_t *past = *s == ';' ? session_end(s, end) : NULL;
+        if (past != NULL) {
+            s = past;
+        } else {
+            *write++ = *s++;
+        }
+    }
+    return write;
+}
+
+/* Copies one segment up to its end; *foreign is set where the parser has to look first. */
+static uint8_t *segment(const uint8_t *actions, const uint8_t **from, const uint8_t *end, uint8_t *write, int *semicolon, int *foreign) {
+    const uint8_t *read = *from;
+    uint8_t *stray = NULL;
+    while (read < end) {
+        const uint8_t action = actions[*read];
+        if (action == US_COPY) {
+            *write++ = *read++;
+        } else if (action == US_PERCENT) {
+            write = us_percent(&read, end, write, &stray);
+        } else if (action == US_ENCODE) {
+            write = us_encode(*read++, write);
+        } else if (action == US_SEMICOLON) {
+            *semicolon = 1;
+            *write++ = *read++;
+        } else {
+            *foreign = action == US_FOREIGN;
+            break;
+        }
+    }
+    *from = read;
+    return write;
+}
+
+enum us_status us_path(us_run *run) {
+    const uint8_t *read = run->read, *end = run->end;
+    const uint8_t *actions = run->program->path;
+    const int sessions = (run->program->options.steps & US_STEP_PATH_SESSION) != 0;
+    uint8_t *write = run->write, *root = write;
+
+    if (!us_has_room(run, (size_t)(end - read))) return US_NO_MEMORY;
+    run->path = root;
+    *write++ = '/';
+    if (read < end && *read == '\\') return US_IRREGULAR;
+    if (read < end && *read == '/') read++;
+    for (;;) {
+        const uint8_t *raw = read;
+        uint8_t *start = write;   /* behind the slash */
+        int semicolon = 0, foreign = 0;
+        write = segment(actions, &read, end, write, &semicolon, &foreign);
+        if (foreign) return US_IRREGULAR;
+        const int last = read == end || *read != '/';
+        const int kind = raw < read && read - raw <= 6 && (*raw == '.' || *raw == '%') ? dots(raw, read) : 0;
+        if (kind != 0) {
+            write = start;
+            if (kind == 2 && start - 1 > root) {
+                write = start - 2;
+                while (*write != '/') write--;
+                write++;
+            }
+        } else {
+            if (semicolon && sessions) write = drop_sessions(start, write);
+            if (!last) *write++ = '/';
+        }
+        if (last) break;
+        read++;
+    }
+    run->read = read;
+    run->write = write;
+    return US_OK;
+}

@@ -1,0 +1,73 @@
+"""URL text goes in, its canonical form (an identity, not an address) and a keyed fingerprint come out. Pure: no I/O, no clock, no chance.
+
+Policy is here: profiles, noise names, reasons, explanations. Mechanism is the kernel's.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from urlsieve.canon.canonicalizer import Canonicalizer
+from urlsieve.canon.explain import Explanation, Step
+from urlsieve.canon.keys import Keys, Lines
+from urlsieve.canon.reasons import REASON_OF_CODE
+from urlsieve.canon.suffixes import registrable_domain
+from urlsieve.canon.vectors import vectors_digest
+from urlsieve.errors import mask_userinfo
+
+CANONICAL_VERSION = 1
+"""Bound into every store: a key made by another version is not comparable."""
+
+__all__ = [
+    "CANONICAL_VERSION",
+    "REASON_OF_CODE",
+    "Canonicalizer",
+    "Explanation",
+    "Keys",
+    "Lines",
+    "Step",
+    "canonicalize",
+    "canonicalize_many",
+    "explain",
+    "fingerprint",
+    "mask_userinfo",
+    "registrable_domain",
+    "vectors_digest",
+]
+
+
+@lru_cache(maxsize=32)
+def _shared(profile: str = "safe", secret: int = 0) -> Canonicalizer:
+    return Canonicalizer(profile=profile, secret=secret)
+
+
+def _for(profile: str, rules: object) -> Canonicalizer:
+    return _shared(profile) if rules is None else Canonicalizer(profile=profile, rules=rules)
+
+
+def canonicalize(url: str | bytes, *, base: str | None = None, profile: str = "safe", rules: object = None) -> str:
+    """The canonical form of one URL. Raises InvalidURL, whose `reason` is one word of the closed list."""
+    return _for(profile, rules).canonicalize(url, base=base)
+
+
+def canonicalize_many(
+    urls: Iterable[str | bytes],
+    *,
+    base: str | None = None,
+    profile: str = "safe",
+    rules: object = None,
+    variants: Sequence[bytes] | None = None,
+) -> Keys:
+    """The canonical forms of all URLs, in order; never raises for data (keys[i] is None and keys.reasons[i] the word)."""
+    return _for(profile, rules).canonicalize_many(urls, base=base, variants=variants)
+
+
+def fingerprint(url: str | bytes, *, variant: bytes = b"", secret: int = 0) -> bytes:
+    """16 bytes: site half, then URL half, little-endian, keyed with `secret` (below 2**128). Raises InvalidURL."""
+    return _shared("safe", secret).fingerprint(url, variant=variant)
+
+
+def explain(
+    url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None, profile: str = "safe", rules: object = None
+) -> Explanation:
+    """Which steps change a URL; with two URLs: whether they are the same, and why."""
+    return _for(profile, rules).explain(url_a, url_b, base=base)

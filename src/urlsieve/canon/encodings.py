@@ -1,0 +1,71 @@
+"""A URL of a page that is not in UTF-8 goes in; the same with its query percent-encoded as that page's browser would send it comes out."""
+
+import codecs
+
+from urlsieve.canon.whatwg import PERCENT, text_of
+from urlsieve.errors import ConfigError
+
+# The Encoding Standard's labels whose meaning is not Python's codec of that name.
+_WHATWG = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gbk",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+}
+_UTF8_OUT = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+# WHATWG's special-query percent-encode set.
+_ENCODED = frozenset([*range(0x21), *b"\"#<>'", *range(0x7F, 0x100)])
+
+
+def codec_of(encoding: str) -> str | None:
+    """Python's codec for an encoding's label; None for UTF-8, which needs no conversion. ConfigError if there is none."""
+    try:
+        name = codecs.lookup(encoding.strip()).name
+    except LookupError:
+        raise ConfigError(f"unknown encoding {encoding!r}") from None
+    if name == "utf-8":
+        return None
+    return _WHATWG.get(name, name)
+
+
+def in_encoding(url: str | bytes, codec: str) -> str:
+    """Decodes bytes in `codec`, and percent-encodes the non-ASCII query after encoding (unencodable characters as `&#N;`, encoded)."""
+    text = url.decode(codec, PERCENT) if isinstance(url, bytes) else text_of(url)
+    if text.isascii() or codec in _UTF8_OUT:
+        return text
+    rest, hash_, fragment = text.partition("#")
+    path, mark, query = rest.partition("?")
+    if query.isascii():
+        return text
+    return path + mark + _percent_encode(query, codec) + hash_ + fragment
+
+
+def _percent_encode(query: str, codec: str) -> str:
+    out: list[str] = []
+    data = ""
+    for piece in _encodable(query, codec):
+        data = piece if isinstance(piece, str) else "".join(f"%{b:02X}" if b in _ENCODED else chr(b) for b in piece)
+        out.append(data)
+    return "".join(out)
+
+
+def _encodable(query: str, codec: str) -> list[bytes | str]:
+    """Runs of encoded bytes, and `%26%23N%3B` for each character between them that the codec has not."""
+    pieces: list[bytes | str] = []
+    start = 0
+    while start < len(query):
+        try:
+            pieces.append(query[start:].encode(codec))
+            break
+        except UnicodeEncodeError as error:
+            bad = start + error.start
+            if bad > start:
+                pieces.append(query[start:bad].encode(codec))
+            pieces.append(f"%26%23{ord(query[bad])}%3B")
+            start = bad + 1
+    return pieces

@@ -1,0 +1,49 @@
+"""A profile's name and options go in, a compiled program of the kernel comes out: here is which profile has which steps."""
+
+from typing import Final
+
+from urlsieve import _kernel
+from urlsieve._kernel import Program
+from urlsieve.canon.noise import NAMES
+from urlsieve.errors import ConfigError
+
+Step = tuple[str, int]
+"""A step's name and its bit in the kernel. The order is that of the specification, and of the kernel."""
+
+STEPS: Final[dict[str, tuple[Step, ...]]] = {
+    "exact": (),
+    "safe": (
+        ("percent", _kernel.STEP_PERCENT),
+        ("path_session", _kernel.STEP_PATH_SESSION),
+        ("empty_query", _kernel.STEP_EMPTY_QUERY),
+        ("empty_pieces", _kernel.STEP_EMPTY_PIECES),
+        ("noise", _kernel.STEP_NOISE),
+        ("query_session", _kernel.STEP_QUERY_SESSION),
+        ("sort", _kernel.STEP_SORT),
+    ),
+}
+LATER: Final = ("aggressive", "classic", "scrapy")
+
+FRAGMENTS: Final = {"drop": _kernel.FRAGMENT_DROP, "routes": _kernel.FRAGMENT_ROUTES, "keep": _kernel.FRAGMENT_KEEP}
+
+_NOISE: Final = b"".join(name.encode() + b"\n" for name in NAMES)
+
+
+def check(profile: str, fragment: str) -> None:
+    """Raises ConfigError for what is not there."""
+    if profile in LATER:
+        raise ConfigError(f"profile {profile!r} is not in this version; there are {', '.join(sorted(STEPS))}")
+    if profile not in STEPS:
+        raise ConfigError(f"unknown profile {profile!r}; there are {', '.join(sorted(STEPS))}")
+    if fragment not in FRAGMENTS:
+        raise ConfigError(f"unknown fragment={fragment!r}; it is one of {', '.join(FRAGMENTS)}")
+    if profile == "exact" and fragment == "keep":
+        raise ConfigError("profile 'exact' always drops the fragment; fragment='keep' needs profile 'safe'")
+
+
+def fragment_mode(profile: str, fragment: str) -> int:
+    return FRAGMENTS["drop"] if profile == "exact" else FRAGMENTS[fragment]
+
+
+def compile_program(steps: int, fragment: int, secret: bytes, traps: tuple[int, int, int] = (0, 0, 0)) -> Program:
+    return Program(steps=steps, fragment=fragment, noise=_NOISE, traps=traps, secret=secret)
