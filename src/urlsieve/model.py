@@ -104,6 +104,7 @@ class Policy:
     block: float = 60.0  # first block of a group that asks for none in particular; doubles
     high_water: int | None = None  # pending + delayed from which low priorities are refused
     shares: tuple[int, int, int] = (6, 2, 2)  # turns for new, retry, revisit
+    keep_urls: bool = True  # the text of done URLs stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Header:
     identity: str
     canonical_version: int
     vectors: str  # digest of the canonical form's own test vectors
-    keep_urls: bool
+    suffixes: str = ""  # group_by "domain": the public suffix list as it was at creation (zlib, base85)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _BEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY top DESC, since LIM
 _LONGEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY since LIMIT 1")
 
 
-def tidy(tx: Transaction, policy: Policy, now: float, keep_urls: bool) -> int:
+def tidy(tx: Transaction, policy: Policy, now: float) -> int:
     """Due delayed → pending, expired leases → pending or dead, groups whose time has come → ready, old dead → fingerprint only."""
     arrivals = Arrivals()
     _wake_entries(tx, arrivals, now)

@@ -39,6 +39,19 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
     )
 
 
+def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
+    """May something be popped now, and if not, when."""
+    if scalar(db, "SELECT 1 FROM grp WHERE place = 1 LIMIT 1"):
+        return True, now
+    times = [
+        scalar(db, "SELECT min(wake) FROM grp WHERE place = 2"),
+        scalar(db, "SELECT min(due) FROM entry WHERE state = 2"),
+        scalar(db, "SELECT min(deadline) FROM entry WHERE state = 1"),
+    ]
+    later = min((t for t in times if t is not None), default=None)
+    return later is not None and later <= now, later
+
+
 def sites(ledger: Ledger, name: str | None) -> Iterator[SiteRow]:
     """In slices: no read is open between two rows."""
     last = -(2**63)

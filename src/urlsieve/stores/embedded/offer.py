@@ -17,15 +17,15 @@ LOW_PRIORITY, HEADROOM = 0, 1.25
 _SEEN, _NEW, _RAISED, _REQUEUED = (int(v) for v in (Verdict.SEEN, Verdict.NEW, Verdict.RAISED, Verdict.REQUEUED))
 
 
-def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: float, keep_urls: bool) -> bytes:
-    return _Offering(tx, offers, mode, policy, now, keep_urls).run()
+def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: float) -> bytes:
+    return _Offering(tx, offers, mode, policy, now).run()
 
 
 class _Offering:
     """One batch on its way: what is to be written collects here and is written at the end."""
 
-    def __init__(self, tx: Transaction, offers: Offers, mode: Mode, policy: Policy, now: float, keep_urls: bool) -> None:
-        self.tx, self.mode, self.policy, self.now, self.keep_urls = tx, mode, policy, now, keep_urls
+    def __init__(self, tx: Transaction, offers: Offers, mode: Mode, policy: Policy, now: float) -> None:
+        self.tx, self.mode, self.policy, self.now, self.keep_urls = tx, mode, policy, now, policy.keep_urls
         self.row = offers.row
         self.keys = seen.split(offers.fingerprints)
         self.rejected = offers.rejected

@@ -1,5 +1,5 @@
 -- The ledger, schema 1. Times are seconds since the epoch; fingerprints are 16 raw bytes, site half first, so that a site is a range.
-CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 
 -- Every count is kept on its own and never as a difference of others; `verify --deep` compares them with an enumeration.
 CREATE TABLE counter (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
@@ -26,7 +26,7 @@ CREATE TABLE entry (
     excused INTEGER NOT NULL DEFAULT 0,
     again INTEGER NOT NULL DEFAULT 0,
     depth INTEGER NOT NULL,
-    url ANY NOT NULL,
+    url BLOB NOT NULL,
     via TEXT,
     meta TEXT,
     variant BLOB,

@@ -86,8 +86,8 @@ def extend(tx: Transaction, tokens: Sequence[str], deadline: float) -> bytes:
 class Settling:
     """One batch of changes in one transaction."""
 
-    def __init__(self, tx: Transaction, policy: Policy, now: float, keep_urls: bool) -> None:
-        self.tx, self.policy, self.now, self.keep_urls = tx, policy, now, keep_urls
+    def __init__(self, tx: Transaction, policy: Policy, now: float) -> None:
+        self.tx, self.policy, self.now, self.keep_urls = tx, policy, now, policy.keep_urls
         self.arrivals = Arrivals()
         self.out: dict[int, int] = {}  # leases that ended, by group
         self.turns: dict[int, float] = {}
@@ -111,7 +111,7 @@ class Settling:
         self._write()
         for i, change in enumerate(changes):
             if flags[i] and change.targets:
-                record_targets(self.tx, change.targets, self.policy, self.now, self.keep_urls)
+                record_targets(self.tx, change.targets, self.policy, self.now)
         return bytes(flags)
 
     def _health(self, health: Sequence[HealthChange]) -> None:
@@ -182,13 +182,13 @@ class Settling:
 
 
 def record_targets(
-    tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float, keep_urls: bool
+    tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float
 ) -> None:
     """Redirect targets are entries of their own, done: also when they were waiting; a target leased by a worker is left alone."""
     rows = dict(targets)
     found = seen.find(tx.db, list(rows))
     new = {fp: row for fp, row in rows.items() if fp not in found or found[fp] == seen.KNOWN}
-    _record_new(tx, new, found, now, keep_urls)
+    _record_new(tx, new, found, now, policy.keep_urls)
     touched = set()
     ids = {found[fp]: fp for fp in rows if found.get(fp, 0) > 0}
     for entry, state, klass, group_id in list(tx.rows("SELECT id, state, class, grp FROM entry WHERE id IN", list(ids))):
@@ -199,7 +199,7 @@ def record_targets(
         if state == State.PENDING:
             tx.count(f"pending.{Klass(klass).name.lower()}", -1)
             touched.add(group_id)
-        if keep_urls:
+        if policy.keep_urls:
             tx.execute(
                 "UPDATE entry SET state = 3, due = NULL, via = NULL, meta = NULL, reason = NULL, settled = ? WHERE id = ?", (now, entry)
             )

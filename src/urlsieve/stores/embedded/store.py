@@ -135,7 +135,7 @@ class EmbeddedStore:
             if generation < tx.value("rules_generation"):
                 return Offered(b"", True)
             policy = self._policy_in(tx.db)
-            return Offered(offer.offer(tx, offers, mode, policy=policy, now=now, keep_urls=self.header.keep_urls))
+            return Offered(offer.offer(tx, offers, mode, policy=policy, now=now))
 
     def contains(self, fingerprints: bytes) -> bytes:
         keys = seen.split(fingerprints)
@@ -148,7 +148,7 @@ class EmbeddedStore:
     ) -> Leased:
         with self._ledger.write(durable=False) as tx:
             policy = self._policy_in(tx.db)
-            reaped = tidy(tx, policy, now, self.header.keep_urls)
+            reaped = tidy(tx, policy, now)
             leasing = Leasing(tx, policy, ttl=ttl, now=now, chance=chance, epoch=tx.value("epoch"))
             if groups is None:
                 leasing.by_turn(limit)
@@ -169,7 +169,7 @@ class EmbeddedStore:
     def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
         try:
             with self._ledger.write() as tx:
-                return settle.Settling(tx, self._policy_in(tx.db), now, self.header.keep_urls).run(changes, health)
+                return settle.Settling(tx, self._policy_in(tx.db), now).run(changes, health)
         except settle.Conflict:
             return None
 
@@ -254,6 +254,10 @@ class EmbeddedStore:
     def info(self, fingerprint: bytes) -> EntryInfo:
         with self._ledger.read() as db:
             return look.info(db, fingerprint)
+
+    def ready(self, now: float) -> tuple[bool, float | None]:
+        with self._ledger.read() as db:
+            return look.ready(db, now)
 
     def counts(self, now: float) -> Counts:
         size = sum(p.stat().st_size for p in self._directory.iterdir() if p.is_file()) if self._directory else self._memory_size()

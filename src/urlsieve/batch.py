@@ -1,0 +1,170 @@
+"""URLs as the caller gave them in; offers for a store, with what was refused before it, out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from urlsieve import checks
+from urlsieve.canon import Canonicalizer, Keys
+from urlsieve.errors import ConfigError
+from urlsieve.model import OfferRow, Offers, URLItem
+
+#: URLs in one atomic step. A longer push is several steps, each whole.
+MOST = 10_000
+
+GroupOf = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the call says for URLs that do not say it themselves. `meta` is JSON text already."""
+
+    priority: int = 0
+    depth: int = 0
+    via: str | None = None
+    meta: str | None = None
+    due: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Offers of those that can be offered, `index[i]` of each in the caller's order, and the refused ones by that order."""
+
+    total: int
+    offers: Offers
+    index: range | list[int]
+    refused: dict[int, str]
+
+
+def slices(urls: object) -> Iterator[list[str | bytes | URLItem]]:
+    """The caller's URLs in lists of at most MOST; one URL is a list of one."""
+    if isinstance(urls, (str, bytes, URLItem)):
+        yield [urls]
+        return
+    if not isinstance(urls, Iterable):
+        raise ConfigError(f"urls must be a URL or an iterable of URLs, not {type(urls).__name__}")
+    source = iter(urls)
+    while part := list(islice(source, MOST)):
+        yield part
+
+
+def prepare(
+    urls: list[str | bytes | URLItem], defaults: Defaults, *, canonicalizer: Canonicalizer, group_of: GroupOf, base: str | None
+) -> Prepared:
+    items: dict[int, URLItem] = {}
+    texts: list[str | bytes] = []
+    for i, url in enumerate(urls):
+        if isinstance(url, (str, bytes)):
+            texts.append(url)
+        elif isinstance(url, URLItem):
+            items[i] = url
+            texts.append(_text_of(url))
+        else:
+            raise ConfigError(f"a URL must be str, bytes or URLItem, not {type(url).__name__} (number {i + 1} of its batch)")
+    variants = None
+    if any(item.variant for item in items.values()):
+        variants = [items[i].variant if i in items else b"" for i in range(len(texts))]
+    keys = canonicalizer.canonicalize_many(texts, base=base, variants=variants)
+    fingerprints = keys.fingerprints
+    index: range | list[int] = range(len(texts))
+    refused: dict[int, str] = {}
+    if keys.rejected:
+        reasons = keys.reasons
+        refused = {i: reasons[i] or "" for i, code in enumerate(keys.status) if code}
+        index = [i for i in range(len(texts)) if i not in refused]
+        fingerprints = b"".join(fingerprints[16 * i : 16 * i + 16] for i in index)
+    rejected: dict[str, int] = {}
+    for reason in refused.values():
+        rejected[reason] = rejected.get(reason, 0) + 1
+    rows = _Rows(keys, items, defaults, canonicalizer, group_of)
+    return Prepared(len(texts), Offers(fingerprints, lambda i: rows.row(index[i]), rejected), index, refused)
+
+
+def _text_of(item: URLItem) -> str | bytes:
+    if not isinstance(item.url, (str, bytes)):
+        raise ConfigError(f"a URLItem's url must be str or bytes, not {type(item.url).__name__}")
+    if not isinstance(item.variant, bytes):
+        raise ConfigError(f"variant must be bytes, not {type(item.variant).__name__}")
+    checks.number("priority", item.priority, whole=True)
+    checks.number("depth", item.depth, whole=True, least=0)
+    checks.optional("due", item.due)
+    return item.url
+
+
+class _Rows:
+    """Rows made when the store asks for them: a batch of known URLs makes none."""
+
+    def __init__(
+        self, keys: Keys, items: dict[int, URLItem], defaults: Defaults, canonicalizer: Canonicalizer, group_of: GroupOf
+    ) -> None:
+        self._keys, self._items, self._defaults = keys, items, defaults
+        self._canonicalizer, self._group_of = canonicalizer, group_of
+        self._groups: dict[str, int] = {}
+
+    def row(self, i: int) -> OfferRow:
+        keys, d = self._keys, self._defaults
+        url = storable(keys.absolute(i))
+        site = keys.site(i)
+        item = self._items.get(i)
+        if item is None:
+            group = self._group_of(keys.host(i))
+            return OfferRow(site, group, self._id(group), url, d.priority, d.depth, d.via, d.meta, d.due)
+        group = checks.text("group", item.group) or self._group_of(keys.host(i))
+        via = checks.text("via", item.via) or d.via
+        meta = checks.to_json(item.meta) or d.meta
+        priority, depth, due = item.priority or d.priority, item.depth or d.depth, d.due if item.due is None else item.due
+        return OfferRow(site, group, self._id(group), url, priority, depth, via, meta, due, item.variant)
+
+    def _id(self, group: str) -> int:
+        found = self._groups.get(group)
+        if found is None:
+            found = self._groups[group] = self._canonicalizer.name_hash(group)
+        return found
+
+
+#: First bytes of what is kept as bytes although it begins with NUL, or was text; no other value kept as bytes begins with NUL.
+_BYTES, _TEXT = b"\0b", b"\0s"
+
+
+def storable(url: str | bytes) -> str | bytes:
+    """Text where it is text: bytes that are UTF-8 become str, other bytes and text with lone surrogates are kept as bytes."""
+    if isinstance(url, bytes):
+        try:
+            return url.decode("utf-8")
+        except UnicodeDecodeError:
+            return _BYTES + url if url.startswith(b"\0") else url
+    try:
+        url.encode("utf-8")
+    except UnicodeEncodeError:
+        return _TEXT + url.encode("utf-8", "surrogatepass")
+    return url
+
+
+def as_given(url: str | bytes) -> str | bytes:
+    """The inverse: what the canonical form is to see again."""
+    if isinstance(url, bytes):
+        if url.startswith(_TEXT):
+            return url[2:].decode("utf-8", "surrogatepass")
+        return url.removeprefix(_BYTES)
+    return url
+
+
+def readable(url: str | bytes) -> str:
+    """The URL as found, as str: bytes that are not UTF-8 with surrogateescape."""
+    given = as_given(url)
+    return given if isinstance(given, str) else given.decode("utf-8", "surrogateescape")
+
+
+def merge(parts: list[Prepared]) -> Offers:
+    """Several prepared batches as one atomic offer."""
+    if len(parts) == 1:
+        return parts[0].offers
+    rows: list[tuple[Callable[[int], OfferRow], int]] = []
+    rejected: dict[str, int] = {}
+    for part in parts:
+        rows += [(part.offers.row, i) for i in range(len(part.offers.fingerprints) // 16)]
+        for reason, many in part.offers.rejected.items():
+            rejected[reason] = rejected.get(reason, 0) + many
+    return Offers(b"".join(part.offers.fingerprints for part in parts), lambda i: rows[i][0](rows[i][1]), rejected)

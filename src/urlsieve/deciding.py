@@ -1,0 +1,81 @@
+"""Tokens and outcomes in, Settled out: load, decide, compare-and-set, and again if somebody was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from urlsieve.batch import Prepared
+from urlsieve.errors import StoreUnavailable
+from urlsieve.frontier.settle import decide
+from urlsieve.model import Change, Health, HealthChange, Outcome, Row, Settled, State
+from urlsieve.stores.protocol import Store
+
+#: Each round somebody else has succeeded, so more means that something else is wrong.
+MOST_ROUNDS = 100
+
+Targets = Callable[[Row, Outcome], Prepared | None]
+
+
+def settle(
+    store: Store, tokens: list[str], outcomes: list[Outcome], *, now: float, chance: list[float], targets: Targets
+) -> list[Settled]:
+    """One step; in order. A token given twice, or not current, is lost."""
+    for _ in range(MOST_ROUNDS):
+        answer = _try(store, tokens, outcomes, now, chance, targets)
+        if answer is not None:
+            return answer
+    raise StoreUnavailable(f"the store {store.address} is too busy: {MOST_ROUNDS} times others settled first; try again")
+
+
+def _try(
+    store: Store, tokens: list[str], outcomes: list[Outcome], now: float, chance: list[float], targets: Targets
+) -> list[Settled] | None:
+    rows, groups = store.load(tokens)
+    policy = store.policy()
+    health: dict[int, Health] = {}
+    changes: list[Change] = []
+    words: list[str | None] = []
+    places: dict[int, int] = {}  # position → index in changes
+    taken: set[str] = set()
+    for i, (row, outcome) in enumerate(zip(rows, outcomes, strict=True)):
+        if row is None or row.token in taken:
+            continue
+        taken.add(row.token)
+        group = groups[row.group_id]
+        decision = decide(
+            row, group, health.get(row.group_id, group.health), outcome, policy=policy, now=now, chance=chance[i]
+        )
+        if decision.health is not group.health:
+            health[row.group_id] = decision.health
+        places[i] = len(changes)
+        changes.append(_with_targets(decision.change, row, outcome, targets))
+        words.append(decision.word)
+    if not changes:
+        return [Settled(token, "lost") for token in tokens]
+    written = [HealthChange(gid, groups[gid].health.version, new) for gid, new in health.items()]
+    flags = store.settle(changes, written, now)
+    if flags is None:
+        return None
+    return [
+        Settled(token, changes[at].state.name.lower(), words[at], changes[at].due)
+        if (at := places.get(i)) is not None and flags[at]
+        else Settled(token, "lost")
+        for i, token in enumerate(tokens)
+    ]
+
+
+def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> Change:
+    """A page that was reached settles the hops that led to it, and itself under its final name."""
+    if change.state not in (State.DONE, State.PENDING) or outcome.kind != "done":
+        return change
+    prepared = targets(row, outcome)
+    if prepared is None:
+        return change
+    offers = prepared.offers
+    pairs = {}
+    for i in range(len(offers.fingerprints) // 16):
+        fingerprint = offers.fingerprints[16 * i : 16 * i + 16]
+        if fingerprint != row.fingerprint and fingerprint not in pairs:
+            pairs[fingerprint] = offers.row(i)
+    return replace(change, targets=tuple(pairs.items()))

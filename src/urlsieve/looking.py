@@ -1,0 +1,140 @@
+"""Questions about a sieve that need more than one of the store's answers: why, wait, doctor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from urlsieve import checks
+from urlsieve.answers import Finding, Why
+from urlsieve.batch import readable
+from urlsieve.canon import Canonicalizer
+from urlsieve.errors import ConfigError, InvalidURL
+from urlsieve.frontier.health import is_half_open
+from urlsieve.model import EntryInfo, GroupRow, Policy
+from urlsieve.stores.protocol import Store
+
+SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
+
+
+def wait(store: Store, timeout: float, clock: Callable[[], float]) -> bool:
+    """Polls the store's cheap sign of change, and looks closer when there is one or when time itself may have brought something."""
+    end = time.monotonic() + timeout
+    pause = SHORTEST_POLL
+    sign: object = None
+    later: float | None = None
+    while True:
+        now = clock()
+        fresh = store.changed()
+        if fresh != sign or (later is not None and later <= now):
+            if fresh != sign:
+                pause = SHORTEST_POLL
+            sign = fresh
+            ready, later = store.ready(now)
+            if ready:
+                return True
+        left = end - time.monotonic()
+        if left <= 0:
+            return False
+        until = LONGEST_POLL if later is None else max(SHORTEST_POLL, later - now)
+        time.sleep(min(left, pause, until))
+        pause = min(LONGEST_POLL, pause * 1.5)
+
+
+def readable_info(info: EntryInfo) -> EntryInfo:
+    return info if info.url is None else replace(info, url=readable(info.url))
+
+
+def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], str], subject: str, now: float) -> Why:
+    """A URL, or the name of a site or group."""
+    if "://" not in subject:
+        row = next(store.groups(subject), None)
+        if row is None:
+            return Why(subject, ("empty",), ("nothing of it was ever queued",))
+        return _of_group(store, row, subject, now)
+    keys = canonicalizer.canonicalize_many([subject])
+    if keys.rejected:
+        raise InvalidURL(keys.reasons[0] or "invalid", subject)
+    info = store.info(keys.fingerprints)
+    if info.state != "pending":
+        return Why(subject, (info.state,), (_state_sentence(info, now),), info.due if info.state == "delayed" else info.deadline)
+    row = next(store.groups(info.group or group_of(keys.host(0))))
+    answer = _of_group(store, row, subject, now)
+    ahead = info.ahead or 0
+    if not ahead:
+        return answer
+    sentence = f"{ahead if ahead < 1000 else 'at least 1000'} URLs of its class in {row.name} come first"
+    return replace(answer, reasons=(*answer.reasons, "lower_priority"), sentences=(*answer.sentences, sentence))
+
+
+def _state_sentence(info: EntryInfo, now: float) -> str:
+    if info.state == "delayed":
+        because = f" ({info.reason})" if info.reason else ""
+        return f"delayed for {max(0.0, (info.due or now) - now):.1f} s more{because}, attempt {info.attempt}"
+    if info.state == "leased":
+        return f"leased, for {max(0.0, (info.deadline or now) - now):.1f} s more, attempt {info.attempt}"
+    if info.state == "dead":
+        return f"dead after {info.attempt or 'its'} attempts: {info.reason or 'reason no longer kept'}"
+    return {"done": "done", "known": "known from an import, never queued", "unseen": "never seen"}[info.state]
+
+
+def _of_group(store: Store, row: GroupRow, subject: str, now: float) -> Why:
+    """Every reason that holds, the strongest first."""
+    policy = store.policy()
+    health = row.health
+    found: list[tuple[str, str, float | None]] = []
+    if row.paused:
+        found.append(("paused", f"{row.name} is paused", None))
+    if health.blocked_until > now:
+        cause = f" after {health.failures} failures" if health.failures else ""
+        found.append(("blocked", f"{row.name} is blocked for {health.blocked_until - now:.1f} s more{cause}", health.blocked_until))
+    concurrency = policy.concurrency if row.concurrency is None else row.concurrency
+    if is_half_open(health, now):
+        concurrency = 1
+    if concurrency is not None and row.leased >= concurrency:
+        found.append(("in_flight", f"{row.leased} of {concurrency} leases of {row.name} are out", None))
+    if row.next_turn > now:
+        found.append(("turn", f"the next turn of {row.name} is in {row.next_turn - now:.1f} s", row.next_turn))
+    if not row.pending:
+        found.append(("empty", f"nothing of {row.name} is pending" + (f", {row.leased} out" if row.leased else ""), None))
+    if not found:
+        found.append(("lower_priority", f"it is the turn of {row.name}: it is given when no group before it has URLs", None))
+    until = max((t for _, _, t in found if t is not None), default=None)
+    return Why(subject, tuple(word for word, _, _ in found), tuple(text for _, text, _ in found), until)
+
+
+def doctor(store: Store, now: float) -> list[Finding]:
+    findings = [Finding(level, what, advice) for level, what, advice in store.doctor()]
+    problems = store.verify(False)
+    findings += [Finding("error", problem, "run verify --deep") for problem in problems]
+    if not problems:
+        findings.append(Finding("ok", "accepted = pending + leased + delayed + done + dead"))
+    policy, counts = store.policy(), store.counts(now)
+    if policy.high_water is not None:
+        waiting = counts.states[0] + counts.states[2]
+        if waiting >= 0.8 * policy.high_water:
+            findings.append(Finding("warn", f"{waiting} of {policy.high_water} URLs may wait", "add workers, or raise high_water"))
+    return findings
+
+
+def changed_policy(policy: Policy, change: dict[str, Any]) -> Policy:
+    known = {field.name for field in fields(Policy)}
+    for name in change:
+        if name not in known:
+            raise ConfigError(f"the policy has no field {name!r}; it has {', '.join(sorted(known))}")
+    for name in ("delay", "backoff", "factor", "block"):
+        if name in change:
+            checks.number(name, change[name], least=0)
+    for name in ("concurrency", "high_water"):
+        if name in change:
+            checks.optional(name, change[name], least=1, whole=True)
+    if "max_attempts" in change:
+        checks.number("max_attempts", change["max_attempts"], least=1, whole=True)
+    if "shares" in change:
+        shares = tuple(checks.number("shares", share, least=0, whole=True) for share in change["shares"])
+        if len(shares) != 3 or not any(shares) or sum(shares) > 1000:
+            raise ConfigError("shares are three whole numbers, not all zero, at most 1000 in sum")
+        change = {**change, "shares": shares}
+    return replace(policy, **change)

@@ -1,0 +1,149 @@
+"""An address and options in, an open sieve out: the one place that knows every store."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from urlsieve import checks
+from urlsieve.errors import ConfigError, StoreMismatch
+from urlsieve.model import Header, Policy
+from urlsieve.sieve import Sieve
+
+PROFILES = ("safe", "exact")
+
+
+def open(  # noqa: A001 - the public name
+    address: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    profile: str | None = None,
+    rules: object = None,
+    secret: int | None = None,
+    durability: str | None = None,
+    keep_urls: bool | None = None,
+    delay: float | None = None,
+    concurrency: int | None = None,
+    max_attempts: int | None = None,
+    backoff: float | None = None,
+    group_by: str | None = None,
+    identity: str | None = None,
+    pages: object = None,
+    high_water: int | None = None,
+    _clock: Callable[[], float] = time.time,
+    _chance: Callable[[int], bytes] = os.urandom,
+) -> Sieve:
+    """Opens the store at `address` (a directory, or "memory:"), making it if it is missing and `create`.
+
+    None means: what the store has. profile, secret, group_by and identity are fixed when it is made and must agree later
+    (StoreMismatch names the field); keep_urls, delay (seconds), concurrency, max_attempts, backoff (seconds) and high_water (URLs
+    waiting) replace the store's value for all workers. durability belongs to this opener: "full" (default: what was acknowledged
+    survives a power cut) or "normal" (consistent after a power cut; the newest may be gone).
+
+    Errors: ConfigError, StoreUnavailable (missing with create=False, locked, not writable), StoreMismatch, StoreCorrupt.
+    """
+    if rules is not None:
+        raise ConfigError("site rules come with a later version: open without rules=")
+    if pages is not None:
+        raise ConfigError("page history comes with a later version: open without pages=")
+    wanted = {
+        "profile": None if profile is None else checks.choice("profile", profile, PROFILES),
+        "secret": None if secret is None else checked_secret(secret),
+        "group_by": None if group_by is None else checks.choice("group_by", group_by, ("host", "domain")),
+        "identity": None if identity is None else checks.choice("identity", identity, ("content",)),
+    }
+    change = {
+        "keep_urls": _flag("keep_urls", keep_urls),
+        "delay": checks.optional("delay", delay, least=0),
+        "concurrency": checks.optional("concurrency", concurrency, least=1, whole=True),
+        "max_attempts": checks.optional("max_attempts", max_attempts, least=1, whole=True),
+        "backoff": checks.optional("backoff", backoff, least=0),
+        "high_water": checks.optional("high_water", high_water, least=1, whole=True),
+    }
+    change = {name: value for name, value in change.items() if value is not None}
+    durable = checks.choice("durability", durability or "full", ("full", "normal")) == "full"
+    store = _embedded(_place(address), header=_fresh(wanted), policy=replace(Policy(), **change), create=bool(create), durable=durable)
+    try:
+        _compare(store.header, wanted, store.address)
+        if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
+            store.set_policy(replace(store.policy(), **change))
+        return Sieve(store, clock=_clock, chance=_chance)
+    except BaseException:
+        store.close()
+        raise
+
+
+def checked_secret(secret: object) -> int:
+    if isinstance(secret, bool) or not isinstance(secret, int) or not 0 <= secret < 2**128:
+        raise ConfigError("secret must be a whole number from 0 to 2**128 - 1")  # never shown
+    return secret
+
+
+def _flag(name: str, value: object) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise ConfigError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
+def _place(address: object) -> str:
+    if not isinstance(address, (str, os.PathLike)):
+        raise ConfigError(f"address must be a path or an address, not {type(address).__name__}")
+    text = os.fspath(address)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ConfigError("address is empty or not a path")
+    scheme, colon, _ = text.partition("://")
+    if colon:
+        raise ConfigError(f"stores of the kind {scheme!r} are not in this version: give a directory, or memory:")
+    return text if text == "memory:" else str(Path(text).expanduser())
+
+
+def _fresh(wanted: dict[str, Any]) -> Header:
+    """The header of a store that is made now."""
+    from urlsieve.canon import CANONICAL_VERSION, vectors_digest
+
+    group_by = wanted["group_by"] or "host"
+    return Header(
+        profile=wanted["profile"] or "safe",
+        secret=secrets.randbits(128) if wanted["secret"] is None else wanted["secret"],
+        group_by=group_by,
+        identity=wanted["identity"] or "content",
+        canonical_version=CANONICAL_VERSION,
+        vectors=vectors_digest(),
+        suffixes=_suffixes() if group_by == "domain" else "",
+    )
+
+
+def _suffixes() -> str:
+    from urlsieve.canon import suffix_list_text
+
+    return base64.b85encode(zlib.compress(suffix_list_text().encode(), 9)).decode("ascii")
+
+
+def _embedded(place: str, *, header: Header, policy: Policy, create: bool, durable: bool) -> Any:
+    from urlsieve.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.bind(place, header=header, policy=policy, create=create, durable=durable)
+
+
+def _compare(header: Header, wanted: dict[str, Any], where: str) -> None:
+    for field, value in wanted.items():
+        have = getattr(header, field)
+        if value is not None and value != have:
+            shown = "another secret" if field == "secret" else f"{field} {have!r}, not {value!r}"
+            raise StoreMismatch(f"the store {where} has {shown}: open it without {field}=, or make a new store", field)
+    from urlsieve.canon import CANONICAL_VERSION, vectors_digest
+
+    for field, value in (("canonical_version", CANONICAL_VERSION), ("vectors", vectors_digest())):
+        if getattr(header, field) != value:
+            raise StoreMismatch(
+                f"the store {where} was made with another canonical form ({field} differs): its fingerprints would not be found. "
+                "Use the version of urlsieve (and of ada-url) that made it, or make a new store",
+                field,
+            )

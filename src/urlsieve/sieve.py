@@ -1,0 +1,425 @@
+"""The façade: URLs and outcomes in, reports and leases out. It brings canonical form, decisions and a store together."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from urlsieve import checks, deciding, looking
+from urlsieve.answers import Finding, Leases, Report, Stats, Why
+from urlsieve.batch import Defaults, Prepared, as_given, merge, prepare, readable, slices
+from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
+from urlsieve.errors import ConfigError, InvalidURL, LeaseLost, StoreUnavailable
+from urlsieve.grouping import grouping
+from urlsieve.keepalive import KeepAlive
+from urlsieve.model import EntryInfo, GroupRow, Lease, Mode, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.sites import GroupHandle, SiteHandle
+from urlsieve.stores.protocol import Store
+
+URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
+Ticket = Lease | str
+#: More segments, more equal segments, more equal parameter names than these make a URL a trap.
+TRAPS = (256, 8, 32)
+MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
+_KINDS = ("done", "fail", "skip", "release")
+
+
+class Sieve:
+    """One job's URLs. Threads may share it; another process opens its own; after a fork it raises StoreUnavailable.
+
+    A context manager. Every operation takes a batch or one. Errors: only those of `urlsieve.errors`.
+    """
+
+    def __init__(self, store: Store, *, clock: Callable[[], float], chance: Callable[[int], bytes]) -> None:
+        self._store, self._clock, self._random = store, clock, chance
+        header = store.header
+        self.canonicalizer = Canonicalizer(profile=header.profile, secret=header.secret, traps=TRAPS)
+        self._group_of = grouping(header)
+        self._generation = store.rules()[0]
+        self._policy_lock = threading.Lock()
+
+    # -- in
+
+    def push(
+        self,
+        urls: URLs,
+        *,
+        priority: int = 0,
+        depth: int = 0,
+        via: str | None = None,
+        meta: Any = None,
+        base: str | None = None,
+        parent: Lease | None = None,
+        mode: str = "new",
+    ) -> Report:
+        """Offers URLs: what was not seen is marked and queued in one atomic step per 10,000; bad URLs are data, not errors.
+
+        mode: "new"; "raise" also lifts priority and due of one that waits; "again" also brings back one that is done or dead.
+        parent: depth + 1, via and base from that lease. A URLItem's own values win over the call's where they are not zero or None.
+        """
+        checks.choice("mode", mode, tuple(MODES))
+        defaults = _defaults(priority, depth, via, meta, parent)
+        return self._offer(urls, defaults, base or (parent.url if parent else None), MODES[mode])
+
+    def revisit(self, urls: URLs, at: float | None = None) -> Report:
+        """push(mode="again"), not before `at` (seconds since the epoch; None: now)."""
+        return self._offer(urls, Defaults(due=checks.optional("at", at)), None, Mode.AGAIN)
+
+    def mark(self, urls: URLs, *, known: bool = False) -> Report:
+        """Records URLs without queueing them: as done (a URL somebody takes care of otherwise), or as known (an import)."""
+        return self._offer(urls, Defaults(), None, Mode.MARK_KNOWN if known else Mode.MARK_DONE)
+
+    def _offer(self, urls: URLs, defaults: Defaults, base: str | None, mode: Mode) -> Report:
+        report = Report()
+        for part in slices(urls):
+            self._offer_parts([self._prepare(part, defaults, base)], mode, report)
+        return report
+
+    def _prepare(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared:
+        return prepare(urls, defaults, canonicalizer=self.canonicalizer, group_of=self._group_of, base=base)
+
+    def _offer_parts(self, parts: list[Prepared], mode: Mode, report: Report) -> None:
+        offered = self._store.offer(merge(parts), mode, self._generation, self._clock())
+        if offered.stale_rules:
+            raise StoreUnavailable("the store's rules are newer than this version of urlsieve can apply: use a newer one")
+        at = 0
+        for part in parts:
+            many = len(part.index)
+            verdicts = offered.verdicts[at : at + many]
+            at += many
+            if part.refused:
+                spread = bytearray(part.total)
+                for i, verdict in zip(part.index, verdicts, strict=True):
+                    spread[i] = verdict
+                verdicts = bytes(spread)
+            report.add(verdicts, part.refused)
+
+    # -- out
+
+    def pop(self, limit: int = 1, *, lease: float = 60.0, groups: Iterable[str] | None = None) -> Leases:
+        """Up to `limit` URLs whose turn it is, each leased for `lease` seconds. Empty when nothing may be fetched now: `.next_at`
+        (seconds since the epoch, or None) says when to ask again. groups: only these, each at its turn."""
+        checks.number("limit", limit, least=1, whole=True)
+        checks.number("lease", lease, above=0)
+        names = None if groups is None else _names(groups)
+        ids = [self.canonicalizer.name_hash(name) for name in names] if names else ()
+        now = self._clock()
+        given = self._store.lease(limit, float(lease), now, chance=self._random(8), groups=names, group_ids=ids)
+        keys = self.canonicalizer.canonicalize_many([as_given(row.url) for row in given.rows])
+        return Leases((_lease(row, keys[i]) for i, row in enumerate(given.rows)), given.next_at)
+
+    def extend(self, lease: Ticket | Sequence[Ticket], seconds: float = 60.0) -> Any:
+        """A deadline `seconds` from now. One lease: True, or LeaseLost; a list: one bool each."""
+        checks.number("seconds", seconds, above=0)
+        many, tickets = _tickets(lease)
+        flags = self._store.extend([_token(ticket) for ticket in tickets], float(seconds), self._clock())
+        if many:
+            return [bool(flag) for flag in flags]
+        if not flags[0]:
+            raise _lost(tickets[0])
+        return True
+
+    def keepalive(self, leases: Ticket | Sequence[Ticket], seconds: float = 60.0) -> KeepAlive:
+        """A context manager that extends these leases every third of `seconds` from a thread of its own; `.lost` has the lost ones."""
+        checks.number("seconds", seconds, above=0)
+        return KeepAlive(self.extend, _tickets(leases)[1], float(seconds))
+
+    # -- back
+
+    def done(
+        self,
+        lease: Ticket | Sequence[Ticket],
+        *,
+        status: int = 200,
+        signature: Any = None,
+        final_url: str | None = None,
+        redirects: Iterable[str] = (),
+        links: Iterable[str | URLItem] = (),
+        etag: str | None = None,
+        last_modified: str | None = None,
+        elapsed: float | None = None,
+    ) -> Any:
+        """Fetched. Links are accepted first, then the lease is settled; redirect hops and the final URL become entries of their own,
+        done. An error status acts as `fail`."""
+        outcome = Outcome(
+            "done",
+            status=status,
+            signature=signature,
+            final_url=final_url,
+            redirects=_strings("redirects", redirects),
+            links=tuple(links),
+            etag=etag,
+            last_modified=last_modified,
+            elapsed=elapsed,
+        )
+        return self._settle_same(lease, outcome)
+
+    def fail(
+        self,
+        lease: Ticket | Sequence[Ticket],
+        reason: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        elapsed: float | None = None,
+    ) -> Any:
+        """Not fetched. Delayed with backoff and dead after max_attempts, or as the status says; retry_after (seconds) blocks the group."""
+        return self._settle_same(lease, Outcome("fail", reason=reason, status=status, retry_after=retry_after, elapsed=elapsed))
+
+    def skip(self, lease: Ticket | Sequence[Ticket], reason: str) -> Any:
+        """Not for us (robots, type, size): done, counted under its reason; can be offered again."""
+        return self._settle_same(lease, Outcome("skip", reason=reason))
+
+    def release(
+        self, lease: Ticket | Sequence[Ticket], *, not_before: float | None = None, group_until: float | None = None
+    ) -> Any:
+        """Given back untouched, the attempt not counted. not_before holds back this URL, group_until its whole group (epoch seconds)."""
+        return self._settle_same(lease, Outcome("release", not_before=not_before, group_until=group_until))
+
+    def _settle_same(self, lease: Ticket | Sequence[Ticket], outcome: Outcome) -> Any:
+        many, tickets = _tickets(lease)
+        settled = self.settle([(ticket, outcome) for ticket in tickets])
+        if many:
+            return settled
+        if settled[0].state == "lost":
+            raise _lost(tickets[0])
+        return settled[0]
+
+    def settle(self, pairs: Iterable[tuple[Ticket, Outcome]]) -> list[Settled]:
+        """Different outcomes, one step. In the same order; a lost lease has state "lost" and the others go through."""
+        pairs = [(ticket, _checked(outcome)) for ticket, outcome in pairs]
+        if not pairs:
+            return []
+        tokens = [_token(ticket) for ticket, _ in pairs]
+        if any(outcome.links for _, outcome in pairs):
+            self._accept_links(pairs, tokens)
+        return deciding.settle(
+            self._store,
+            tokens,
+            [outcome for _, outcome in pairs],
+            now=self._clock(),
+            chance=self._chances(len(pairs)),
+            targets=self._targets,
+        )
+
+    def _accept_links(self, pairs: list[tuple[Ticket, Outcome]], tokens: list[str]) -> None:
+        """Every page's links under that page's depth and base, all in one step."""
+        rows: list[Row | None] = [None] * len(tokens)
+        if any(isinstance(ticket, str) for ticket, _ in pairs):
+            rows = self._store.load(tokens)[0]
+        parts = []
+        for (ticket, outcome), row in zip(pairs, rows, strict=True):
+            if not outcome.links:
+                continue
+            if isinstance(ticket, Lease):
+                url, depth = ticket.url, ticket.depth
+            elif row is not None:
+                url, depth = readable(row.url), row.depth
+            else:
+                continue  # a lost token: nobody knows which page these were on; its next lease finds them again
+            defaults = Defaults(depth=depth + 1, via=url)
+            for part in slices(outcome.links):
+                parts.append(self._prepare(part, defaults, outcome.final_url or url))
+        if parts:
+            self._offer_parts(parts, Mode.NEW, Report())
+
+    def _targets(self, row: Row, outcome: Outcome) -> Prepared | None:
+        """Redirect hops and the final URL, resolved against the page."""
+        urls: list[str | bytes | URLItem] = [*outcome.redirects]
+        if outcome.final_url is not None:
+            urls.append(outcome.final_url)
+        return self._prepare(urls, Defaults(depth=row.depth), readable(row.url)) if urls else None
+
+    def _chances(self, many: int) -> list[float]:
+        noise = self._random(8 * many)
+        return [int.from_bytes(noise[i : i + 8], "little") / 2.0**64 for i in range(0, 8 * many, 8)]
+
+    # -- questions
+
+    def seen(self, urls: URLs) -> list[bool]:
+        """Whether each was taken already (a rejected URL never is). Writes nothing."""
+        answers: list[bool] = []
+        for part in slices(urls):
+            prepared = self._prepare(part, Defaults(), None)
+            flags = self._store.contains(prepared.offers.fingerprints)
+            spread = [False] * prepared.total
+            for i, flag in zip(prepared.index, flags, strict=True):
+                spread[i] = bool(flag)
+            answers += spread
+        return answers
+
+    def info(self, url: str | bytes, *, variant: bytes = b"") -> EntryInfo:
+        """State, attempts and place of one URL. InvalidURL if it is none."""
+        found = self._store.info(self.canonicalizer.fingerprint(url, variant=variant))
+        return looking.readable_info(found)
+
+    def why(self, site_or_url: str) -> Why:
+        """Why is nothing fetched of this group, site or URL."""
+        return looking.why(self._store, self.canonicalizer, self._group_of, site_or_url, self._clock())
+
+    def wait(self, timeout: float) -> bool:
+        """Until something may be popped (True) or `timeout` seconds have passed (False)."""
+        checks.number("timeout", timeout, least=0)
+        return looking.wait(self._store, float(timeout), self._clock)
+
+    def stats(self) -> Stats:
+        return Stats.of(self._store.counts(self._clock()), profile=self._store.header.profile, version=CANONICAL_VERSION)
+
+    def verify(self, *, deep: bool = False) -> list[str]:
+        """What is wrong with the store, in words; empty when sound. deep: everything is enumerated."""
+        return self._store.verify(deep)
+
+    def doctor(self) -> list[Finding]:
+        return looking.doctor(self._store, self._clock())
+
+    # -- sites and groups
+
+    def forget(self, urls: URLs) -> int:
+        """Not seen any more; queue entries and leases go too. How many were seen."""
+        total = 0
+        for part in slices(urls):
+            total += self._store.forget(self._prepare(part, Defaults(), None).offers.fingerprints, self._clock())
+        return total
+
+    def purge(self, site: str) -> int:
+        """Forgets everything of one exact site (host[:port]). How many URLs."""
+        name = self._site_name(site)
+        return self._store.purge(name, self.canonicalizer.name_hash(name), self._clock())
+
+    def sites(self) -> Iterator[SiteRow]:
+        return self._store.sites()
+
+    def groups(self) -> Iterator[GroupRow]:
+        return self._store.groups()
+
+    def site(self, name: str) -> SiteHandle:
+        name = self._site_name(name)
+        return SiteHandle(self._store, name, self.canonicalizer.name_hash(name), self._clock)
+
+    def group(self, name: str) -> GroupHandle:
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"a group's name is text, not {name!r}")
+        return GroupHandle(self._store, name, self.canonicalizer.name_hash(name), self._clock)
+
+    def _site_name(self, name: object) -> str:
+        """Any spelling of host[:port] → the one spelling the store uses."""
+        if not isinstance(name, str) or not name or any(c in name for c in "/?#@\\"):
+            raise ConfigError(f"a site is host or host:port, not {name!r}")
+        keys = self.canonicalizer.canonicalize_many([f"http://{name}/", f"https://{name}/"])
+        if keys.rejected:
+            raise InvalidURL("host", name)
+        # the default port of either scheme is no part of a site's name
+        return min(keys.site(0), keys.site(1), key=len)
+
+    # -- settings and end
+
+    @property
+    def address(self) -> str:
+        return self._store.address
+
+    @property
+    def policy(self) -> Policy:
+        return self._store.policy()
+
+    def set_policy(self, **change: Any) -> None:
+        """Replaces fields of the policy (see model.Policy) for all workers."""
+        with self._policy_lock:
+            self._store.set_policy(looking.changed_policy(self._store.policy(), change))
+
+    def close(self) -> None:
+        """Twice is fine."""
+        self._store.close()
+
+    def __enter__(self) -> Sieve:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Sieve({self.address!r})"
+
+
+def _defaults(priority: object, depth: object, via: object, meta: object, parent: object) -> Defaults:
+    checks.number("priority", priority, whole=True)
+    checks.number("depth", depth, whole=True, least=0)
+    if parent is not None and not isinstance(parent, Lease):
+        raise ConfigError(f"parent must be a Lease, not {type(parent).__name__}")
+    via = checks.text("via", via)
+    if isinstance(parent, Lease):
+        depth, via = parent.depth + 1, via or parent.url
+    return Defaults(priority, depth, checks.text("via", via), checks.to_json(meta))  # type: ignore[arg-type]
+
+
+def _lease(row: Row, key: str | None) -> Lease:
+    return Lease(
+        readable(row.url),
+        key or "",
+        row.site,
+        row.group,
+        row.token,
+        row.attempt,
+        row.priority,
+        row.depth,
+        row.via,
+        None if row.meta is None else json.loads(row.meta),
+        row.deadline,
+        None,
+        row.variant,
+    )
+
+
+def _tickets(lease: Any) -> tuple[bool, list[Ticket]]:
+    """(was a list given, the list)."""
+    if isinstance(lease, (Lease, str)):
+        return False, [lease]
+    if isinstance(lease, Iterable):
+        return True, list(lease)
+    raise ConfigError(f"a lease, a token or a list of them is expected, not {type(lease).__name__}")
+
+
+def _token(ticket: object) -> str:
+    if isinstance(ticket, Lease):
+        return ticket.token
+    if isinstance(ticket, str):
+        return ticket
+    raise ConfigError(f"a lease or a token is expected, not {type(ticket).__name__}")
+
+
+def _lost(ticket: Ticket) -> LeaseLost:
+    what = f"the lease of {ticket.key}" if isinstance(ticket, Lease) else f"the token {ticket[:64]!r}"
+    return LeaseLost(f"{what} is not current: it expired and was taken back, was settled before, or is not of this store")
+
+
+def _names(groups: object) -> list[str]:
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise ConfigError("groups must be a list of group names")
+    names = list(dict.fromkeys(groups))
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigError("groups must be a list of group names")
+    return names
+
+
+def _strings(name: str, values: object) -> tuple[str, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ConfigError(f"{name} must be a list of URLs")
+    return tuple(values)
+
+
+def _checked(outcome: object) -> Outcome:
+    if not isinstance(outcome, Outcome):
+        raise ConfigError(f"an Outcome is expected, not {type(outcome).__name__}")
+    checks.choice("kind", outcome.kind, _KINDS)
+    checks.optional("status", outcome.status, whole=True, least=0)
+    for field in ("retry_after", "elapsed", "not_before", "group_until"):
+        checks.optional(field, getattr(outcome, field))
+    if outcome.kind in ("fail", "skip") and (not isinstance(outcome.reason, str) or not outcome.reason):
+        raise ConfigError(f"{outcome.kind} needs a reason in words")
+    checks.text("reason", outcome.reason)
+    if outcome.final_url is not None and not isinstance(outcome.final_url, str):
+        raise ConfigError("final_url must be text")
+    if not all(isinstance(url, str) for url in outcome.redirects):
+        raise ConfigError("redirects must be a list of URLs")
+    return outcome
