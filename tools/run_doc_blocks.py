@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +40,7 @@ def blocks(page: Path) -> Iterator[Block]:
     """The runnable blocks of a page in order, each with the output that the page promises."""
     text = page.read_text(encoding="utf-8")
     fences = list(FENCE.finditer(text))
-    for fence, after in zip(fences, [*fences[1:], None], strict=True):
+    for fence, after in zip_longest(fences, fences[1:]):
         if fence[1] not in ("sh", "python"):
             continue
         follows = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
