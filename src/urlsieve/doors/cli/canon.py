@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
 from urlsieve.doors.cli.lines import Lines
-from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, as_found
+from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, usable_base
 from urlsieve.doors.cli.output import Output, json_lines
 
 if TYPE_CHECKING:
@@ -24,10 +24,9 @@ def run(arguments: list[str]) -> int:
 
     form = {"profile": namespace.profile} if namespace.profile else {}
     canonicalizer = Canonicalizer(rules=namespace.rules, **form)
-    base = None if namespace.base is None else as_found(namespace.base)
+    base = usable_base(namespace.base)
     rejected = False
-    with Output(namespace.output, force=namespace.force) as output:
-        lines.refuse(output.fd)
+    with Output(namespace.output, force=namespace.force, check=lines.refuse) as output:
         for batch in lines.batches(BATCH):
             urls = lines.urls(batch)
             keys = canonicalizer.canonicalize_many(urls, base=base)
@@ -42,8 +41,7 @@ def run(arguments: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         "canon",
-        "Print the canonical form of each line: one line out for each line in,\n"
-        "an empty one where there is no URL (--json says why).",
+        "Print the canonical form of each line: one line out for each line in,\nan empty one where there is no URL (--json says why).",
         example="paste urls.txt <(urlsieve canon urls.txt)",
     )
     add_inputs(parser, "URLs, one a line (or a URL itself)")

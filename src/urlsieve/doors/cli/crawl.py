@@ -9,8 +9,7 @@ from urlsieve.doors.cli.options import Parser, add_json, add_store, count, secon
 def run(arguments: list[str]) -> int:
     parser = Parser(
         "crawl",
-        "Fetch pages with the reference crawler.\n"
-        "Ctrl-C finishes what is in flight and gives the rest back; run it again to go on.",
+        "Fetch pages with the reference crawler.\nCtrl-C finishes what is in flight and gives the rest back; run it again to go on.",
         example="urlsieve crawl https://example.com/ --store S --same-site --max-pages 100 --delay 1",
     )
     parser.add_argument("urls", nargs="+", metavar="URL", help="where to start")

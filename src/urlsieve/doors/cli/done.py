@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from urlsieve.sieve import Sieve
 
 FIELDS = {
-    "status": "integer",
+    "status": "status",
     "links": "texts",
     "final_url": "text",
     "redirects": "texts",
@@ -50,7 +50,7 @@ def _act(sieve: Sieve, batch: list[Record]) -> list[Record]:
             Outcome(
                 "done",
                 status=record.get("status", 200),
-                links=records.urls(record, "links"),
+                links=records.links(record),
                 final_url=record.get("final_url"),
                 redirects=tuple(record.get("redirects", ())),
                 etag=record.get("etag"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from urlsieve.doors.cli.failures import UsageError
 from urlsieve.doors.cli.output import Output
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from urlsieve.sieve import Sieve
 
 
@@ -48,7 +50,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog.removeprefix('urlsieve ')}: {message} ({self.prog} --help lists what it takes)")
 
-    def print_help(self, file: IO[str] | None = None) -> None:
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         Output().write(self.format_help().encode("utf-8", "backslashreplace"))
 
 
@@ -133,6 +135,15 @@ def as_found(text: str) -> str | bytes:
             return text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             pass
+    return text
+
+
+def usable_base(text: str | None) -> str | None:
+    """A base that is no URL itself would quietly reject every relative URL: InvalidURL instead."""
+    if text is not None:
+        from urlsieve.canon import canonicalize
+
+        canonicalize(text)
     return text
 
 

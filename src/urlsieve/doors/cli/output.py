@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from urlsieve.doors.cli.failures import UsageError, writing
@@ -68,11 +68,12 @@ def say(data: bytes) -> None:
 class Output:
     """Standard output, or a file that is never overwritten by accident."""
 
-    def __init__(self, path: str | None = None, *, force: bool = False) -> None:
+    def __init__(self, path: str | None = None, *, force: bool = False, check: Callable[[int], None] | None = None) -> None:
+        """`check` may refuse the descriptor, before a file that was there is emptied."""
         self.name = path or "standard output"
         self.fd = 1
         if path is not None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if force else os.O_EXCL)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (0 if force else os.O_EXCL)
             try:
                 self.fd = os.open(path, flags, 0o666)
             except FileExistsError:
@@ -81,6 +82,10 @@ class Output:
                 if error.errno == errno.ENOSPC:
                     raise writing(self.name, error) from None
                 raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        if check is not None:
+            check(self.fd)
+        if path is not None and force and stat.S_ISREG(os.fstat(self.fd).st_mode):
+            os.ftruncate(self.fd, 0)
 
     def write(self, data: bytes) -> None:
         try:

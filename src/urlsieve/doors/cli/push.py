@@ -13,12 +13,12 @@ from urlsieve.doors.cli.options import (
     add_inputs,
     add_json,
     add_store,
-    as_found,
     count,
     json_value,
     open_sieve,
     priority,
     seconds,
+    usable_base,
 )
 from urlsieve.doors.cli.tally import Tally
 
@@ -32,12 +32,16 @@ def run(arguments: list[str]) -> int:
     namespace = _parser().parse(arguments)
     lines = Lines(namespace.files, null=namespace.null)
     tally = Tally()
+    usable_base(namespace.base)
     with open_sieve(namespace, create=True) as sieve:
         try:
             _push(sieve, lines, namespace, tally)
-        finally:  # also when the disk is full or somebody pressed Ctrl-C: what was taken so far
-            if not namespace.quiet:
+        except BaseException:
+            if tally.lines and not namespace.quiet:  # what was taken before the disk was full, or before Ctrl-C
                 tally.say(as_json=namespace.json)
+            raise
+    if not namespace.quiet:
+        tally.say(as_json=namespace.json)
     return failures.PARTIAL if namespace.strict and tally.rejected else failures.OK
 
 
@@ -51,9 +55,7 @@ def _parser() -> Parser:
     add_inputs(parser, "URLs, one a line (or a URL itself)")
     add_store(parser)
     add_form(parser)
-    parser.add_argument(
-        "--priority", type=priority, default=0, metavar="P", help="P0 (first) … P3 (0) or an integer, larger is sooner"
-    )
+    parser.add_argument("--priority", type=priority, default=0, metavar="P", help="P0 (first) … P3 (0) or an integer, larger is sooner")
     parser.add_argument("--depth", type=int, default=0, metavar="N", help="distance from the start page (0)")
     parser.add_argument("--via", metavar="URL", help="where they were found")
     parser.add_argument("--meta", type=json_value, metavar="JSON", help="small JSON that pop gives back")
@@ -70,7 +72,7 @@ def _parser() -> Parser:
 def _push(sieve: Sieve, lines: Lines, namespace: argparse.Namespace, tally: Tally) -> None:
     options: dict[str, Any] = {"mode": namespace.mode}
     if namespace.base is not None:
-        options["base"] = as_found(namespace.base)
+        options["base"] = namespace.base
     values = {name: getattr(namespace, name) for name in ("priority", "depth", "via", "meta")}
     comments = namespace.base is None  # with a base, #part is a reference to it
     for batch in lines.batches(namespace.batch):

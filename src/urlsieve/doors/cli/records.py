@@ -17,7 +17,7 @@ from urlsieve.doors.cli.options import Parser, add_records, add_store, as_found,
 from urlsieve.doors.cli.output import Output, json_lines
 
 if TYPE_CHECKING:
-    from urlsieve.model import Outcome
+    from urlsieve.model import Outcome, URLItem
     from urlsieve.sieve import Sieve
 
 Record = dict[str, Any]
@@ -30,7 +30,7 @@ LONGEST = 64 << 20  # a record may hold a page
 
 _KINDS = {
     "text": "a string",
-    "integer": "an integer",
+    "status": "an HTTP status (0 to 999)",
     "number": "a number",
     "positive": "a number above 0",
     "texts": "a list of strings",
@@ -93,9 +93,12 @@ def lost(token: str) -> Record:
     return {"token": token, "error": "lease_lost"}
 
 
-def urls(record: Record, name: str) -> tuple[str | bytes, ...]:
-    """A field that holds URLs; bytes where they are not UTF-8."""
-    return tuple(map(as_found, record.get(name, ())))
+def links(record: Record) -> tuple[str | URLItem, ...]:
+    """The field of this name; as bytes where they are not UTF-8, which JSON says with lone surrogates (as pop does)."""
+    from urlsieve.model import URLItem
+
+    found = map(as_found, record.get("links", ()))
+    return tuple(URLItem(link) if isinstance(link, bytes) else link for link in found)
 
 
 def _batches(lines: Lines, fields: Fields, required: tuple[str, ...]) -> Iterator[list[Record]]:
@@ -134,7 +137,7 @@ def _record(line: bytes, fields: Fields, required: tuple[str, ...]) -> Record | 
     if not isinstance(record, dict):
         raise ValueError('not a JSON object like {"token": …}')
     for name in required:
-        if record.get(name) is None:
+        if record.get(name) in (None, ""):
             raise ValueError(f"{name!r} is missing")
     return {name: value for name, value in record.items() if _known(name, value, fields) and value is not None}
 
@@ -159,10 +162,10 @@ def _fits(kind: str, value: Any) -> bool:
     match kind:
         case "text":
             return isinstance(value, str)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+        case "status":
+            return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 999
         case "number" | "positive":
-            number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300  # also refuses NaN
+            number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**53  # also refuses NaN
             return number and (kind == "number" or value > 0)
         case "texts":
             return isinstance(value, list) and all(isinstance(one, str) for one in value)

@@ -24,8 +24,7 @@ def run(arguments: list[str]) -> int:
     namespace = parser.parse(arguments)
     lines = Lines(namespace.files, null=namespace.null)
     unseen = False
-    with open_sieve(namespace) as sieve, Output(namespace.output, force=namespace.force) as output:
-        lines.refuse(output.fd)
+    with open_sieve(namespace) as sieve, Output(namespace.output, force=namespace.force, check=lines.refuse) as output:
         for batch in lines.batches(BATCH):
             found = [line for line in lines.urls(batch) if not blank(line)]
             reasons = sieve.canonicalizer.canonicalize_many(found).reasons

@@ -6,23 +6,17 @@ Every line is in exactly one place: lines = ignored + new + seen + raised + requ
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from urlsieve.doors.cli.output import json_line, say
 
 
-@dataclass(slots=True)
 class Tally:
     """Counts of one run. `ignored`: blank lines (and comments, where the command knows them); `reasons`: rejected, by reason."""
 
-    lines: int = 0
-    ignored: int = 0
-    new: int = 0
-    seen: int = 0
-    raised: int = 0
-    requeued: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    extra: dict[str, float | int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.lines = self.ignored = self.new = self.seen = self.raised = self.requeued = 0
+        self.reasons: Counter[str] = Counter()
+        self.extra: dict[str, float | int] = {}
 
     @property
     def rejected(self) -> int:
@@ -48,8 +42,12 @@ class Tally:
             parts.append(f"{self.rejected} rejected ({', '.join(f'{reason} {n}' for reason, n in self.reasons.most_common())})")
         if self.ignored:
             parts.append(f"{self.ignored} ignored")
-        parts += [f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.extra.items()]
+        parts += [f"{name.replace('_', ' ')} {_short(value)}" for name, value in self.extra.items()]
         return f"{self.lines} lines: {', '.join(parts)}"
 
     def say(self, *, as_json: bool) -> None:
         say(json_line(self.as_dict()) if as_json else f"urlsieve: {self}\n".encode())
+
+
+def _short(value: float | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

@@ -34,7 +34,8 @@ def run(arguments: list[str]) -> int:
     except failures.OutputClosed:
         raise  # whoever read us has enough: not a word
     except BaseException:
-        _report(namespace, tally, began)
+        if tally.lines:  # what was printed before the disk was full, or before Ctrl-C
+            _report(namespace, tally, began)
         raise
     _report(namespace, tally, began)
     return failures.PARTIAL if namespace.strict and tally.rejected else failures.OK
@@ -63,8 +64,7 @@ def _run(namespace: argparse.Namespace, lines: Lines, tally: Tally) -> None:
     import os
 
     if namespace.store or os.environ.get("URLSIEVE_STORE"):
-        with open_sieve(namespace, create=True) as sieve, Output(namespace.output, force=namespace.force) as output:
-            lines.refuse(output.fd)
+        with open_sieve(namespace, create=True) as sieve, Output(namespace.output, force=namespace.force, check=lines.refuse) as output:
             _durable(sieve, lines, output, namespace, tally)
         return
     from urlsieve.canon import Canonicalizer
@@ -72,8 +72,7 @@ def _run(namespace: argparse.Namespace, lines: Lines, tally: Tally) -> None:
     # A secret of this run: nobody can make two pages collide here.
     form = {"profile": namespace.profile} if namespace.profile else {}
     canonicalizer = Canonicalizer(rules=namespace.rules, secret=int.from_bytes(os.urandom(16), "little"), **form)
-    with Output(namespace.output, force=namespace.force) as output:
-        lines.refuse(output.fd)
+    with Output(namespace.output, force=namespace.force, check=lines.refuse) as output:
         _one_shot(canonicalizer, lines, output, namespace, tally)
 
 
@@ -87,7 +86,7 @@ def _one_shot(canonicalizer: Canonicalizer, lines: Lines, output: Output, namesp
             keys = canonicalizer.canonicalize_many(records)
             status = keys.status
             flags = table.add_many(keys.fingerprints, status)
-            chosen = (keys[i].encode() if namespace.key else records[i] for i, flag in enumerate(flags) if flag == 1)
+            chosen = ((keys[i] or "").encode() if namespace.key else records[i] for i, flag in enumerate(flags) if flag == 1)
             data = b"".join(text + lines.separator for text in chosen)
         else:
             found = canonicalizer.lines(block)
@@ -112,7 +111,7 @@ def _durable(sieve: Sieve, lines: Lines, output: Output, namespace: argparse.Nam
         first = [i for i, flag in enumerate(flags) if flag == 1]
         new = [i for i, known in zip(first, sieve.seen([urls[i] for i in first]), strict=True) if not known]
         if new:
-            texts = (keys[i].encode() for i in new) if namespace.key else (batch[i] for i in new)
+            texts = ((keys[i] or "").encode() for i in new) if namespace.key else (batch[i] for i in new)
             output.write(b"".join(text + lines.separator for text in texts))
             output.sync()
         # Only now: a crash before this line prints them again, one after it has printed them.
@@ -129,13 +128,14 @@ def _count(tally: Tally, flags: bytes, status: bytes) -> None:
     tally.seen += flags.count(0)
     refused = flags.count(2)
     if refused:
-        from urlsieve.canon import REASON
+        from urlsieve.canon import REASON_OF_CODE
 
         for code in set(status) - {0}:
-            if REASON[code] == "empty":
+            reason = REASON_OF_CODE[code] or ""
+            if reason == "empty":
                 tally.ignored += status.count(code)
             else:
-                tally.reasons[REASON[code]] += status.count(code)
+                tally.reasons[reason] += status.count(code)
 
 
 def expected_collisions(distinct: int) -> float:
