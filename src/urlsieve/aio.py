@@ -18,10 +18,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import urlsieve
-from urlsieve.model import GroupRow, Lease, Outcome, Settled, SiteRow, URLItem
+from urlsieve.model import EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
-    from urlsieve.sieve import Leases, Report, Sieve, Stats, Why
+    from urlsieve.answers import Finding, Leases, Report, Stats, Why
+    from urlsieve.sieve import Sieve
 
 T = TypeVar("T")
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
@@ -60,8 +61,10 @@ class AsyncSieve:
         if self._closed:
             return
         self._closed = True
-        await self._finish(self._executor.submit(self._sieve.close))
-        self._executor.shutdown(wait=False)
+        try:
+            await self._finish(self._executor.submit(self._sieve.close))
+        finally:
+            self._executor.shutdown(wait=False)
 
     @property
     def address(self) -> str:
@@ -100,18 +103,25 @@ class AsyncSieve:
         return await self._call(self._sieve.settle, list(outcomes))
 
     @asynccontextmanager
-    async def keepalive(self, leases: Lease | Sequence[Lease], seconds: float = 60.0) -> AsyncIterator[None]:
-        """Extends the leases to `seconds` from now, every third of that, until the block is left. A loss shows when settling."""
+    async def keepalive(self, leases: Lease | Sequence[Lease], seconds: float = 60.0) -> AsyncIterator[list[Lease]]:
+        """Extends the leases to `seconds` from now, every third of that, until the block is left. Yields a list that grows by
+        those that turn out to be lost."""
         batch = [leases] if isinstance(leases, Lease) else list(leases)
+        lost: list[Lease] = []
 
         async def beat() -> None:
-            while True:
+            nearest = min((lease.deadline for lease in batch), default=0.0)
+            # a fresh lease needs nothing yet, one that has waited in a buffer does
+            await asyncio.sleep(min(seconds / 3, max(0.0, nearest - time.time() - seconds * 2 / 3)))
+            while batch:
+                flags = await self.extend(batch, seconds)
+                lost.extend(lease for lease, kept in zip(batch, flags, strict=True) if not kept)
+                batch[:] = [lease for lease, kept in zip(batch, flags, strict=True) if kept]
                 await asyncio.sleep(seconds / 3)
-                await self.extend(batch, seconds)
 
         task = asyncio.create_task(beat())
         try:
-            yield
+            yield lost
         finally:
             task.cancel()
             # an error of the store in the background is not swallowed: it is raised here
@@ -133,28 +143,28 @@ class AsyncSieve:
     async def forget(self, urls: Any) -> int:
         return await self._call(self._sieve.forget, urls)
 
-    async def purge(self, *, site: str) -> int:
-        return await self._call(self._sieve.purge, site=site)
+    async def purge(self, site: str) -> int:
+        return await self._call(self._sieve.purge, site)
 
     async def why(self, site_or_url: str) -> Why:
         return await self._call(self._sieve.why, site_or_url)
 
-    async def info(self, url: str | bytes, variant: bytes = b"") -> Any:
-        return await self._call(self._sieve.info, url, variant)
+    async def info(self, url: str | bytes, *, variant: bytes = b"") -> EntryInfo:
+        return await self._call(self._sieve.info, url, variant=variant)
 
     async def stats(self) -> Stats:
         return await self._call(self._sieve.stats)
 
-    async def verify(self, deep: bool = False) -> list[str]:
-        return await self._call(self._sieve.verify, deep)
+    async def verify(self, *, deep: bool = False) -> list[str]:
+        return await self._call(self._sieve.verify, deep=deep)
 
-    async def doctor(self) -> list[Any]:
+    async def doctor(self) -> list[Finding]:
         return await self._call(self._sieve.doctor)
 
     async def set_policy(self, **changes: Any) -> None:
         await self._call(self._sieve.set_policy, **changes)
 
-    async def policy(self) -> Any:
+    async def policy(self) -> Policy:
         return await self._call(lambda: self._sieve.policy)
 
     async def sites(self) -> list[SiteRow]:
@@ -243,8 +253,7 @@ class AsyncHandle:
     async def resume(self) -> None:
         await self._owner._call(lambda: self._handle().resume())
 
-    async def blob(self, key: str, *value: bytes | None, ttl: float = 86400.0) -> bytes | None:
-        """With one argument the value (None: none, or expired); with two it is stored for `ttl` seconds, None deletes it."""
-        options = {"ttl": ttl} if value else {}
-        result: bytes | None = await self._owner._call(lambda: self._handle().blob(key, *value, **options))
+    async def blob(self, key: str, value: bytes | None = None, *, ttl: float = 86400.0) -> bytes | None:
+        """What is shared under this key (None: nothing, or expired); with `value` it is set for `ttl` seconds."""
+        result: bytes | None = await self._owner._call(lambda: self._handle().blob(key, value, ttl=ttl))
         return result

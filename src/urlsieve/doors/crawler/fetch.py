@@ -77,9 +77,7 @@ class Fetcher:
         if self._session is not None:
             await self._session.close()
 
-    async def get(
-        self, url: str, *, headers: Mapping[str, str] | None = None, html: bool = True, cut: int | None = None
-    ) -> Response:
+    async def get(self, url: str, *, headers: Mapping[str, str] | None = None, html: bool = True, cut: int | None = None) -> Response:
         """`url` in its exact canonical form, sent as it is. Raises NotForUs or FetchFailed.
 
         `html`: other types are NotForUs("type"). `cut`: take that many bytes and leave the rest, instead of NotForUs("size").

@@ -35,7 +35,7 @@ def extract(body: bytes, *, url: str, charset: str | None = None) -> list[str]:
     tree = LexborHTMLParser(body.decode(encoding, errors="replace"))
     # queries follow the page's encoding; UTF-16 pages send theirs in UTF-8
     query = "utf-8" if encoding.startswith("utf") else encoding
-    exact = urlsieve.Canonicalizer(profile="exact", fragment="keep", encoding=query)
+    exact = urlsieve.Canonicalizer(profile="exact", encoding=query)
     base = _base(tree, url, exact)
     found = dict.fromkeys(
         value
@@ -44,7 +44,7 @@ def extract(body: bytes, *, url: str, charset: str | None = None) -> list[str]:
     )
     written = list(found)
     keys = exact.canonicalize_many(written, base=base)
-    return list(dict.fromkeys(text if key is None else key for text, key in zip(written, keys, strict=True)))
+    return list(dict.fromkeys(href if key is None else key + _route(href) for href, key in zip(written, keys, strict=True)))
 
 
 def encoding_of(body: bytes, charset: str | None) -> str:
@@ -52,10 +52,17 @@ def encoding_of(body: bytes, charset: str | None) -> str:
     for mark, name in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
         if body.startswith(mark):
             return name
-    if charset is not None and (name := _codec(charset)):
-        return name
+    named = _codec(charset) if charset is not None else None
+    if named is not None:
+        return named
     found = META.search(body, 0, PRESCAN)
     return (_codec(found[1].decode("ascii")) if found else None) or "utf-8"
+
+
+def _route(href: str) -> str:
+    """The fragment if it may name a page of its own: exact form has none."""
+    fragment = href.partition("#")[2].strip()
+    return "#" + fragment if fragment.startswith(("!", "/")) else ""
 
 
 def _codec(label: str) -> str | None:
@@ -73,5 +80,4 @@ def _base(tree: LexborHTMLParser, url: str, exact: urlsieve.Canonicalizer) -> st
     href = node.attributes.get("href") if node is not None else None
     if not href:
         return url
-    resolved: str | None = exact.canonicalize_many([href], base=url)[0]
-    return resolved or url  # a base that is no http URL counts for nothing
+    return exact.canonicalize_many([href], base=url)[0] or url  # a base that is no http URL counts for nothing

@@ -68,7 +68,7 @@ class Visitor:
 
     async def _chain(self, lease: Lease) -> Visited:
         """From the lease's URL along its redirects to an answer that is none."""
-        url = self._exact.canonicalize(lease.url)
+        url = source = self._exact.canonicalize(_as_given(lease.url))
         hops: list[str] = []
         while True:
             ruling = await self.robots.rule(url, site=lease.site, group=lease.group)
@@ -81,7 +81,7 @@ class Visitor:
             if target is None:
                 return self._answer(lease, url, hops, response)
             earlier = int(lease.meta.get("redirects", 0)) if isinstance(lease.meta, dict) else 0
-            if target in (*hops, self._exact.canonicalize(lease.url)) or earlier + len(hops) >= MOST_REDIRECTS:
+            if target in (*hops, source) or earlier + len(hops) >= MOST_REDIRECTS:
                 return await self._ended(Visited(Outcome("skip", reason="redirects"), fetched=True), hops)
             if not await self._goes_on_here(target, lease, hops, pause):
                 return await self._handed_over(target, lease, hops, response, earlier + len(hops) + 1)
@@ -208,6 +208,11 @@ class Visitor:
         except TimeoutError:
             return True
         return False
+
+
+def _as_given(url: str) -> str | bytes:
+    """Bytes that are no UTF-8 come out of the sieve as surrogates; they are to be asked for as they were."""
+    return url if url.isascii() else url.encode("utf-8", "surrogateescape")
 
 
 def _host(url: str) -> str:

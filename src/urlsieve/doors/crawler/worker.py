@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from urlsieve import Lease, Outcome
 from urlsieve.aio import AsyncSieve
@@ -101,7 +102,7 @@ class Worker:
         if self._tasks:
             self.progress.show(len(self._tasks), 0, None)
         timeout = LONGEST_IDLE if next_at is None else min(LONGEST_IDLE, max(0.01, next_at - time.time()))
-        waiting = {*self._tasks, self._stop} if self._stop else set(self._tasks)
+        waiting: set[asyncio.Task[Any]] = {*self._tasks, self._stop} if self._stop else {*self._tasks}
         ready = None
         if len(self._tasks) < self.concurrency and not self._at_limit():
             ready = asyncio.create_task(self.sieve.wait(timeout))
