@@ -18,6 +18,8 @@ _WHATWG = {
     "tis-620": "cp874",
 }
 _UTF8_OUT = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+_STRIPPED = "".join(map(chr, range(0x21)))
+_REMOVED = dict.fromkeys(map(ord, "\t\n\r"))
 # WHATWG's special-query percent-encode set.
 _ENCODED = frozenset([*range(0x21), *b"\"#<>'", *range(0x7F, 0x100)])
 
@@ -38,6 +40,8 @@ def in_encoding(url: str | bytes, codec: str) -> str:
     text = url.decode(codec, PERCENT) if isinstance(url, bytes) else text_of(url)
     if text.isascii() or codec in _UTF8_OUT:
         return text
+    # the parser takes these away, but only where they are not percent-encoded yet
+    text = text.strip(_STRIPPED).translate(_REMOVED)
     rest, hash_, fragment = text.partition("#")
     path, mark, query = rest.partition("?")
     if query.isascii():
