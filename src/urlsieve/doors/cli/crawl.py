@@ -19,6 +19,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--same-site", action="store_true", help="follow links to the start pages' sites only")
     parser.add_argument("--delay", type=_delay, default=1.0, metavar="SECONDS", help="between two requests to one host (1)")
     parser.add_argument("--concurrency", type=count, default=8, metavar="N", help="requests at the same time (8)")
+    parser.add_argument("--lease", type=seconds, default=60.0, metavar="SECONDS", help="a dead worker's URLs come back after it (60)")
     parser.add_argument("--user-agent", metavar="TEXT", help="what servers and robots.txt see")
     parser.add_argument("--allow-private", action="store_true", help="also fetch from private and loopback addresses")
     add_json(parser)
