@@ -6,14 +6,15 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_AsStringAndSize, PyBytes_F
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memchr, memset
 
 from threading import Lock
 
 
 cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
     bint PyUnicode_IS_ASCII(object text)
+    void *PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
 
 
 cdef extern from "siphash.h" nogil:
@@ -113,14 +114,14 @@ cdef bytes utf8(str text):
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
-cdef inline object span_of(object text, us_span *span):
+cdef object span_of(object text, us_span *span):
     """Points `span` at the bytes of a str or bytes; the returned object must live as long as the span is used."""
     cdef Py_ssize_t size = 0
     cdef char *data = NULL
     if isinstance(text, str):
         if PyUnicode_IS_ASCII(text):
-            span.text = <const uint8_t *>PyUnicode_AsUTF8AndSize(text, &size)
-            span.length = <size_t>size
+            span.text = <const uint8_t *>PyUnicode_DATA(text)
+            span.length = <size_t>PyUnicode_GET_LENGTH(text)
             return text
         text = utf8(text)   # not PyUnicode_AsUTF8: that would stay in the caller's string for ever
     elif not isinstance(text, bytes):
@@ -246,6 +247,13 @@ cdef int resolved(us_batch *batch, size_t i, object text, object resolve) except
     return 0
 
 
+cdef size_t next_irregular(const us_batch *batch, size_t start, size_t end) noexcept:
+    cdef const uint8_t *found = NULL
+    if start < end:
+        found = <const uint8_t *>memchr(batch.status + start, US_IRREGULAR, end - start)
+    return end if found is NULL else <size_t>(found - batch.status)
+
+
 cdef us_span *spans(size_t count) except NULL:
     cdef us_span *array = <us_span *>PyMem_Malloc((count + 1) * sizeof(us_span))
     if array is NULL:
@@ -306,9 +314,12 @@ cdef class Batch:
                     raise RuntimeError("the list of URLs was changed while it was read")
                 held = []
                 for i in range(size):
-                    text = span_of(chunk[i], &texts[i])
-                    if text is not chunk[i]:
-                        held.append(text)
+                    text = chunk[i]
+                    if isinstance(text, str) and PyUnicode_IS_ASCII(text):
+                        texts[i].text = <const uint8_t *>PyUnicode_DATA(text)
+                        texts[i].length = <size_t>PyUnicode_GET_LENGTH(text)
+                    else:
+                        held.append(span_of(text, &texts[i]))
                 self.run(texts, first, size)
                 self.resolve_rest(chunk, first, resolve)
         finally:
@@ -325,10 +336,11 @@ cdef class Batch:
         return 0
 
     cdef int resolve_rest(self, list texts, size_t first, object resolve) except -1:
-        cdef size_t i
-        for i in range(<size_t>len(texts)):
-            if self.columns.status[first + i] == US_IRREGULAR:
-                resolved(&self.columns, first + i, texts[i], resolve)
+        cdef size_t past = first + <size_t>len(texts)
+        cdef size_t i = next_irregular(&self.columns, first, past)
+        while i < past:
+            resolved(&self.columns, i, texts[i - first], resolve)
+            i = next_irregular(&self.columns, i + 1, past)
         return 0
 
     cdef us_entry *entry(self, Py_ssize_t i) except NULL:
@@ -401,9 +413,10 @@ cdef class LineBatch:
                 failed = us_batch_run(columns, urls, first, size)
             if failed:
                 raise MemoryError
-            for i in range(first, first + size):
-                if columns.status[i] == US_IRREGULAR:
-                    resolved(columns, i, self.url(<Py_ssize_t>i), self.resolve)
+            i = next_irregular(columns, first, first + size)
+            while i < first + size:
+                resolved(columns, i, self.url(<Py_ssize_t>i), self.resolve)
+                i = next_irregular(columns, i + 1, first + size)
 
     @property
     def fingerprints(self):

@@ -15,8 +15,10 @@ static void fingerprint(const us_batch *batch, size_t i, const us_key *key) {
         length += batch->variants[i].length;
     }
     uint8_t *to = batch->fingerprints + 16 * i;
-    us_store64(to, us_siphash(options->key0, options->key1, text + key->site_start, key->site_length));
-    us_store64(to + 8, us_siphash(options->key0, options->key1, text, length));
+    uint64_t halves[2];
+    us_siphash_two(options->key0, options->key1, text + key->site_start, key->site_length, text, length, halves);
+    us_store64(to, halves[0]);
+    us_store64(to + 8, halves[1]);
 }
 
 int us_batch_one(const us_batch *batch, size_t i, us_span text, int href) {

@@ -67,10 +67,10 @@ static void strip(const uint8_t **start, const uint8_t **end) {
 enum us_status us_canonicalize(const us_program *program, us_work *work, const uint8_t *text, size_t length, int href, size_t spare,
                                us_key *key) {
     if (!href && length > US_LIMIT) return US_TOO_LONG;
-    us_run run = {.program = program, .work = work, .read = text, .end = text + length};
+    us_run run = {.program = program, .work = work, .text = text, .read = text, .end = text + length};
     strip(&run.read, &run.end);
     if (run.read == run.end) return US_EMPTY;
-    if (us_work_text(work, 3 * length + spare + 64) != 0) return US_NO_MEMORY;
+    if (us_work_text(work, 3 * length + spare + 128) != 0) return US_NO_MEMORY;
     run.key = run.write = work->text + work->used;
     run.limit = work->text + work->room - spare;
 

@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     const us_program *program;
     us_work *work;
-    const uint8_t *read, *end;
+    const uint8_t *text, *read, *end;
     uint8_t *key;                 /* first byte of the key */
     uint8_t *write, *limit;
     uint8_t *path, *query;        /* first byte of each in the key; query NULL where there is none */
@@ -47,7 +47,7 @@ enum us_status us_canonicalize(const us_program *program, us_work *work, const u
                                us_key *key);
 
 /* Is there room for everything `bytes` of input can become (three bytes each), and a few more? */
-static inline int us_has_room(const us_run *run, size_t bytes) { return (size_t)(run->limit - run->write) >= 3 * bytes + 8; }
+static inline int us_has_room(const us_run *run, size_t bytes) { return (size_t)(run->limit - run->write) >= 3 * bytes + 32; }
 
 enum us_status us_parse_head(us_run *run, us_key *key);   /* head.c: scheme, authority of a regular URL */
 enum us_status us_copy_head(us_run *run, us_key *key);    /* head.c: the same of an href */

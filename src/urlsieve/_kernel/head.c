@@ -3,52 +3,44 @@
 
 #include "ascii.h"
 #include "canonical.h"
+#include "scan.h"
+#include "siphash.h"
 
-/* Has the text a scheme, and which? US_OK with *rest past `http://` or `https://`; otherwise what is to be said of it. */
-static enum us_status scheme(const us_run *run, int *secure, const uint8_t **rest) {
+/* Is it `http://` or `https://` in any case? Then the length of that, else 0. Eight bytes at once; only letters may differ in bit 5. */
+static size_t web(const uint8_t *s, const uint8_t *end) {
+    if (end - s < 8) return 0;
+    const uint64_t word = us_load64(s);
+    if ((word | UINT64_C(0x2020202020)) == UINT64_C(0x2f2f3a7370747468)) return 8;
+    return ((word & UINT64_C(0x00ffffffffffffff)) | 0x20202020) == UINT64_C(0x002f2f3a70747468) ? 7 : 0;
+}
+
+/* What is to be said of a text that does not begin so: has it another scheme, or none? */
+static enum us_status other_scheme(const us_run *run) {
     const uint8_t *s = run->read, *end = run->end;
-    if (end - s > 7 && (s[0] | 0x20) == 'h' && (s[1] | 0x20) == 't' && (s[2] | 0x20) == 't' && (s[3] | 0x20) == 'p') {
-        *secure = (s[4] | 0x20) == 's';
-        const uint8_t *colon = s + 4 + *secure;
-        if (colon[0] == ':' && colon[1] == '/' && end - colon > 2 && colon[2] == '/') {
-            *rest = colon + 3;
-            return US_OK;
-        }
-    }
-    int letters = us_is_alpha(*s);
-    for (; s < end; s++) {
+    const int letter = us_is_alpha(*s);
+    for (; s < end && *s != ':'; s++) {
         if (*s == '\t' || *s == '\n' || *s == '\r') return US_IRREGULAR;   /* the parser removes these first */
-        if (*s == ':' && letters) break;
-        if (!us_is_alnum(*s) && *s != '+' && *s != '-' && *s != '.') return US_NO_SCHEME;
-        if (!letters) return US_NO_SCHEME;
+        if (!letter || !(us_is_alnum(*s) || *s == '+' || *s == '-' || *s == '.')) return US_NO_SCHEME;
     }
-    if (s == end) return US_NO_SCHEME;
+    if (s == end || !letter) return US_NO_SCHEME;
     const size_t length = (size_t)(s - run->read);
-    uint8_t name[5];
+    uint8_t name[5] = {0};
     for (size_t i = 0; i < length && i < 5; i++) name[i] = us_lower(run->read[i]);
-    const int web = (length == 4 && memcmp(name, "http", 4) == 0) || (length == 5 && memcmp(name, "https", 5) == 0);
-    return web ? US_IRREGULAR : US_SCHEME;
+    const int known = (length == 4 && memcmp(name, "http", 4) == 0) || (length == 5 && memcmp(name, "https", 5) == 0);
+    return known ? US_IRREGULAR : US_SCHEME;
 }
 
 /* Copies a plain ASCII host in lower case. Regular: letters, digits, `.`, `_`, `-`; no address (a last label that begins with a digit), no
 label that could be punycode. Anything else is the parser's. */
 static int host(us_run *run) {
-    const uint8_t *s = run->read, *end = run->end;
-    uint8_t *write = run->write, *start = write;
-    uint8_t previous = 0;
-    for (; s < end; s++) {
-        const uint8_t c = us_lower(*s);
-        if (!(us_is_alnum(c) || c == '.' || c == '-' || c == '_')) break;
-        if (c == '-' && previous == '-') return 0;
-        *write++ = previous = c;
-    }
-    if (write == start) return 0;
-    if (s < end && *s != '/' && *s != ':' && *s != '?' && *s != '#') return 0;
-    const uint8_t *last = write - (write[-1] == '.');
-    while (last > start && last[-1] != '.') last--;
-    if (us_is_digit(*last) || *last == '.') return 0;
+    const us_host host = us_copy_host(run->read, run->end, run->write);
+    const uint8_t *s = run->read + host.length;
+    if (host.length == 0 || host.hyphens) return 0;
+    if (s < run->end && *s != '/' && *s != ':' && *s != '?' && *s != '#' && *s != '\\') return 0;
+    const uint8_t first = run->write[host.label];
+    if (us_is_digit(first) || first == '.') return 0;
     run->read = s;
-    run->write = write;
+    run->write += host.length;
     return 1;
 }
 
@@ -61,7 +53,7 @@ static int port(us_run *run, uint32_t own) {
         number = number * 10 + (uint32_t)(*s - '0');
         if (number > 65535) return 0;
     }
-    if (s < end && *s != '/' && *s != '?' && *s != '#') return 0;
+    if (s < end && *s != '/' && *s != '?' && *s != '#' && *s != '\\') return 0;
     run->read = s;
     if (empty || number == own) return 1;
     uint8_t digits[5];
@@ -73,19 +65,17 @@ static int port(us_run *run, uint32_t own) {
 }
 
 enum us_status us_parse_head(us_run *run, us_key *key) {
-    int secure = 0;
-    const uint8_t *rest = NULL;
     if (run->program->options.steps & US_STEP_ALWAYS_PARSE) return US_IRREGULAR;
-    const enum us_status status = scheme(run, &secure, &rest);
-    if (status != US_OK) return status;
+    const size_t scheme = web(run->read, run->end);
+    if (scheme == 0) return other_scheme(run);
     if (!us_has_room(run, (size_t)(run->end - run->read))) return US_NO_MEMORY;
     memcpy(run->write, "https://", 8);
-    if (!secure) memcpy(run->write + 4, "://", 3);
-    run->write += 7 + secure;
-    run->read = rest;
-    key->site_start = (uint32_t)(run->write - run->key);
+    if (scheme == 7) memcpy(run->write + 4, "://", 3);
+    run->write += scheme;
+    run->read += scheme;
+    key->site_start = (uint32_t)scheme;
     if (!host(run)) return US_IRREGULAR;
-    if (run->read < run->end && *run->read == ':' && !port(run, secure ? 443 : 80)) return US_IRREGULAR;
+    if (run->read < run->end && *run->read == ':' && !port(run, scheme == 8 ? 443 : 80)) return US_IRREGULAR;
     key->site_length = (uint32_t)(run->write - run->key) - key->site_start;
     return US_OK;
 }

@@ -4,6 +4,7 @@ session parameters (5) comes out. */
 
 #include "ascii.h"
 #include "canonical.h"
+#include "scan.h"
 
 /* 1 for `.`, 2 for `..`, 0 for all else; %2e counts as a dot. */
 static int dots(const uint8_t *s, const uint8_t *end) {
@@ -84,32 +85,30 @@ static uint8_t *segment(const uint8_t *actions, const uint8_t **from, const uint
     return write;
 }
 
-enum us_status us_path(us_run *run) {
+/* Where a segment [raw, read) that is `.` or `..` makes the path go on: `start` is where it would stand, behind its slash. */
+static uint8_t *step_back(int dots, const uint8_t *root, uint8_t *start) {
+    if (dots == 1 || start - 1 == root) return start;
+    uint8_t *write = start - 2;
+    while (*write != '/') write--;
+    return write + 1;
+}
+
+/* Segment after segment from `read` on; run->write stands behind a slash. */
+static enum us_status segments(us_run *run, const uint8_t *root) {
     const uint8_t *read = run->read, *end = run->end;
     const uint8_t *actions = run->program->path;
     const int sessions = (run->program->options.steps & US_STEP_PATH_SESSION) != 0;
-    uint8_t *write = run->write, *root = write;
-
-    if (!us_has_room(run, (size_t)(end - read))) return US_NO_MEMORY;
-    run->path = root;
-    *write++ = '/';
-    if (read < end && *read == '\\') return US_IRREGULAR;
-    if (read < end && *read == '/') read++;
+    uint8_t *write = run->write;
     for (;;) {
         const uint8_t *raw = read;
-        uint8_t *start = write;   /* behind the slash */
+        uint8_t *start = write;
         int semicolon = 0, foreign = 0;
         write = segment(actions, &read, end, write, &semicolon, &foreign);
         if (foreign) return US_IRREGULAR;
-        const int last = read == end || *read != '/';
+        const int last = read == end || actions[*read] != US_SLASH;
         const int kind = raw < read && read - raw <= 6 && (*raw == '.' || *raw == '%') ? dots(raw, read) : 0;
         if (kind != 0) {
-            write = start;
-            if (kind == 2 && start - 1 > root) {
-                write = start - 2;
-                while (*write != '/') write--;
-                write++;
-            }
+            write = step_back(kind, root, start);
         } else {
             if (semicolon && sessions) write = drop_sessions(start, write);
             if (!last) *write++ = '/';
@@ -120,4 +119,24 @@ enum us_status us_path(us_run *run) {
     run->read = read;
     run->write = write;
     return US_OK;
+}
+
+enum us_status us_path(us_run *run) {
+    uint8_t *root = run->write;
+    if (!us_has_room(run, (size_t)(run->end - run->read))) return US_NO_MEMORY;
+    run->path = root;
+    *run->write++ = '/';
+    if (run->read < run->end && (*run->read == '/' || *run->read == '\\')) run->read++;
+    /* Most paths need nothing at all. Where one does, go on carefully from the segment it is in; the slash before counts for `.`. */
+    if (run->read < run->end && *run->read == '.') return segments(run, root);
+    const size_t plain = us_plain_path(run->text, run->read, run->end);
+    memcpy(run->write, run->read, plain);
+    run->read += plain;
+    run->write += plain;
+    if (run->read == run->end || run->program->path[*run->read] == US_END) return US_OK;
+    while (run->write[-1] != '/') {
+        run->write--;
+        run->read--;
+    }
+    return segments(run, root);
 }

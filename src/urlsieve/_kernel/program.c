@@ -33,9 +33,8 @@ static void compile_bytes(us_program *program) {
         set(program->query, "%", US_PERCENT);
         set(program->fragment, "%", US_PERCENT);
     }
-    set(program->path, "/", US_SLASH);
+    set(program->path, "/\\", US_SLASH);   /* a backslash is a slash to a browser, before the query */
     set(program->path, "?#", US_END);
-    set(program->path, "\\", US_FOREIGN);
     set(program->path, ";", US_SEMICOLON);
     set(program->query, "#", US_END);
     set(program->query, "&", US_AMPERSAND);

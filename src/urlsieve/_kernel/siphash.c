@@ -1,57 +1,83 @@
 #include "siphash.h"
 
-#include <string.h>
+typedef struct {
+    uint64_t v0, v1, v2, v3;
+} state;
 
-uint64_t us_load64(const uint8_t *from) {
-    uint64_t value;
-    memcpy(&value, from, 8);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    value = __builtin_bswap64(value);
-#endif
-    return value;
+#define ROTATE(x, b) ((x) << (b) | (x) >> (64 - (b)))
+
+static inline void begin(state *s, uint64_t key0, uint64_t key1) {
+    s->v0 = key0 ^ UINT64_C(0x736f6d6570736575);
+    s->v1 = key1 ^ UINT64_C(0x646f72616e646f6d);
+    s->v2 = key0 ^ UINT64_C(0x6c7967656e657261);
+    s->v3 = key1 ^ UINT64_C(0x7465646279746573);
 }
 
-void us_store64(uint8_t *to, uint64_t value) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    value = __builtin_bswap64(value);
-#endif
-    memcpy(to, &value, 8);
+static inline void round_of(state *s) {
+    s->v0 += s->v1;
+    s->v2 += s->v3;
+    s->v1 = ROTATE(s->v1, 13) ^ s->v0;
+    s->v3 = ROTATE(s->v3, 16) ^ s->v2;
+    s->v0 = ROTATE(s->v0, 32) + s->v3;
+    s->v2 += s->v1;
+    s->v3 = ROTATE(s->v3, 21) ^ s->v0;
+    s->v1 = ROTATE(s->v1, 17) ^ s->v2;
+    s->v2 = ROTATE(s->v2, 32);
 }
 
-#define ROTATE(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
+static inline void absorb(state *s, uint64_t word) {
+    s->v3 ^= word;
+    round_of(s);
+    round_of(s);
+    s->v0 ^= word;
+}
 
-#define ROUND                                                                      \
-    do {                                                                           \
-        v0 += v1; v1 = ROTATE(v1, 13); v1 ^= v0; v0 = ROTATE(v0, 32);              \
-        v2 += v3; v3 = ROTATE(v3, 16); v3 ^= v2;                                   \
-        v0 += v3; v3 = ROTATE(v3, 21); v3 ^= v0;                                   \
-        v2 += v1; v1 = ROTATE(v1, 17); v1 ^= v2; v2 = ROTATE(v2, 32);              \
-    } while (0)
+static inline uint64_t finish(state *s) {
+    s->v2 ^= 0xff;
+    for (int i = 0; i < 4; i++) round_of(s);
+    return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+/* The bytes that make no whole word, and the length in the top byte. */
+static inline uint64_t last_word(const uint8_t *data, size_t length) {
+    const size_t rest = length & 7;
+    uint64_t word = 0;
+    if (rest != 0 && length >= 8) {
+        word = us_load64(data + length - 8) >> (8 * (8 - rest));   /* no loop whose end cannot be foretold */
+    } else {
+        for (size_t i = 0; i < rest; i++) word |= (uint64_t)data[i] << (8 * i);
+    }
+    return word | (uint64_t)length << 56;
+}
 
 uint64_t us_siphash(uint64_t key0, uint64_t key1, const uint8_t *data, size_t length) {
-    uint64_t v0 = key0 ^ UINT64_C(0x736f6d6570736575);
-    uint64_t v1 = key1 ^ UINT64_C(0x646f72616e646f6d);
-    uint64_t v2 = key0 ^ UINT64_C(0x6c7967656e657261);
-    uint64_t v3 = key1 ^ UINT64_C(0x7465646279746573);
-    const size_t whole = length & ~(size_t)7;
+    state s;
+    begin(&s, key0, key1);
+    for (size_t i = 0; i + 8 <= length; i += 8) absorb(&s, us_load64(data + i));
+    absorb(&s, last_word(data, length));
+    return finish(&s);
+}
 
-    for (size_t i = 0; i < whole; i += 8) {
-        const uint64_t word = us_load64(data + i);
-        v3 ^= word;
-        ROUND;
-        ROUND;
-        v0 ^= word;
+void us_siphash_two(uint64_t key0, uint64_t key1, const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length, uint64_t hashes[2]) {
+    state s, t;
+    size_t i = 0;
+    begin(&s, key0, key1);
+    begin(&t, key0, key1);
+    for (; i + 8 <= a_length && i + 8 <= b_length; i += 8) {
+        const uint64_t x = us_load64(a + i), y = us_load64(b + i);
+        s.v3 ^= x;
+        t.v3 ^= y;
+        round_of(&s);
+        round_of(&t);
+        round_of(&s);
+        round_of(&t);
+        s.v0 ^= x;
+        t.v0 ^= y;
     }
-    uint64_t last = (uint64_t)length << 56;
-    for (size_t i = whole; i < length; i++) last |= (uint64_t)data[i] << (8 * (i - whole));
-    v3 ^= last;
-    ROUND;
-    ROUND;
-    v0 ^= last;
-    v2 ^= 0xff;
-    ROUND;
-    ROUND;
-    ROUND;
-    ROUND;
-    return v0 ^ v1 ^ v2 ^ v3;
+    for (size_t k = i; k + 8 <= a_length; k += 8) absorb(&s, us_load64(a + k));
+    absorb(&s, last_word(a, a_length));
+    hashes[0] = finish(&s);
+    for (size_t k = i; k + 8 <= b_length; k += 8) absorb(&t, us_load64(b + k));
+    absorb(&t, last_word(b, b_length));
+    hashes[1] = finish(&t);
 }

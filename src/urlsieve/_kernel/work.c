@@ -25,7 +25,7 @@ static int grow(uint8_t **data, size_t *room, size_t wanted) {
     return 0;
 }
 
-int us_work_text(us_work *work, size_t more) {
+int us_work_grow(us_work *work, size_t more) {
     if (more > SIZE_MAX / 4 - work->used) return -1;
     return grow(&work->text, &work->room, work->used + more);
 }

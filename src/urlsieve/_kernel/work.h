@@ -28,9 +28,13 @@ void us_work_init(us_work *work);
 void us_work_free(us_work *work);
 
 /* Each returns 0, or -1 when memory is out; what was there stays as it was. */
-int us_work_text(us_work *work, size_t more);
+int us_work_grow(us_work *work, size_t more);
 int us_work_spare(us_work *work, size_t size);
 int us_work_pieces(us_work *work, size_t count);
+
+static inline int us_work_text(us_work *work, size_t more) {
+    return work->room - work->used >= more ? 0 : us_work_grow(work, more);
+}
 
 /* Stable merge sort of work->pieces[0..count) by the bytes of their names; texts are relative to `base`. */
 void us_sort_pieces(us_work *work, size_t count, const uint8_t *base);

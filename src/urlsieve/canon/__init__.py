@@ -10,7 +10,7 @@ from urlsieve.canon.canonicalizer import Canonicalizer
 from urlsieve.canon.explain import Explanation, Step
 from urlsieve.canon.keys import Keys, Lines
 from urlsieve.canon.reasons import REASON_OF_CODE
-from urlsieve.canon.suffixes import registrable_domain
+from urlsieve.canon.suffixes import registrable_domain, suffix_list, suffix_list_text
 from urlsieve.canon.vectors import vectors_digest
 from urlsieve.errors import mask_userinfo
 
@@ -31,6 +31,8 @@ __all__ = [
     "fingerprint",
     "mask_userinfo",
     "registrable_domain",
+    "suffix_list",
+    "suffix_list_text",
     "vectors_digest",
 ]
 

@@ -36,7 +36,6 @@ INPUTS: tuple[str | bytes, ...] = (
     " \t\n",
     "http://xn--a/",
     "http://\u00ad/",
-    "http://a\u2024b/",
 )
 
 
