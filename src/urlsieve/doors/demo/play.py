@@ -15,10 +15,11 @@ from urlsieve.doors.demo.processes import Site, Worker
 from urlsieve.doors.demo.world import World
 
 DELAY = 0.04  # seconds between two requests to one host
-LEASE = 6.0  # seconds; short, so that what the killed worker held comes back while one watches
+LEASE = 5.0  # seconds; short, so that what the killed worker held comes back while one watches
 ATTEMPTS = 6  # more than the kill and the flaky page can use up together
 BACKOFF = 0.3
 LONGEST_ROUND = 120.0
+PAUSE = 0.5  # seconds between the request for the slow page and the kill
 
 Say = Callable[[str], None]
 
@@ -54,8 +55,12 @@ class Play:
                 self.site.stop()
 
     def _heard(self, event: dict[str, Any]) -> None:
-        """From the site's thread: somebody asks for the slow page, for the first time."""
-        if event["get"] == "slow" and not self._waiting_for_slow.is_set():
+        """From the site's thread: somebody asks for the slow page."""
+        if event["get"] != "slow":
+            return
+        if self._waiting_for_slow.is_set():
+            self.say(f"the dead worker's leases are over: {event['agent']} fetches the slow page")
+        else:
             self._slow_agent = event["agent"]
             self._waiting_for_slow.set()
 
@@ -65,14 +70,14 @@ class Play:
         self.say(f"two workers start: {first.agent} and {second.agent}")
         if not self._waiting_for_slow.wait(LONGEST_ROUND):
             raise RuntimeError("nobody asked for the slow page: the crawl stands still")
-        time.sleep(0.2)
+        time.sleep(PAUSE)
         victim = first if first.agent == self._slow_agent else second
         victim.kill()
         asked = site.log.by(victim.agent)
         held = [name for name in asked if name in world.pages and sieve.info(world.url(name)).state == "leased"]
         self.say(f"{sum(site.log.pages.values())} pages served; {victim.agent} waits for a slow page: kill -9")
         third = self._hire(world)
-        self.say(f"it held {len(held)} leases, they expire after {LEASE:g} s; {third.agent} takes its place")
+        self.say(f"it held {len(held)} leases, which end after {LEASE:g} s; {third.agent} takes its place")
         orphans = orphaned(world, asked, held)
         return self._end(1, world, site, sieve, [worker for worker in self.workers if not worker.killed], orphans, started)
 

@@ -1,8 +1,8 @@
 """The made web as a process: serves it on loopback and tells on standard output, one JSON line each, what it was asked for.
 
-First line: {"ports": [...]}. Then {"get": page, "agent", "status", "at", "number"} when a request arrives and {"sent": number} when its
-answer has left. Page "robots" is a robots.txt, "stray" is a request for something that no page links to. A line "round N" on standard
-input begins round N (answered by {"round": N}); the end of standard input ends the process.
+First line: {"ports": [...]}. Then {"get": page, "agent", "status", "at", "number"} when a request arrives, {"sent": number} when its
+answer has left, {"cut": number} when the other side hung up. Page "robots" is a robots.txt, "stray" a request for something that no
+page links to. A line "round N" on standard input begins round N (answered by {"round": N}); its end ends the process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from aiohttp import web
 
 from urlsieve.doors.demo.world import HOSTS, NAMES, ROBOTS, Page, World
 
-#: Seconds. The first request for the slow page is held until its worker is gone, so that the kill always finds it waiting.
-HELD, SLOW = 20.0, 1.0
+#: Seconds. The first request for the slow page is held until its worker is gone, so that the kill always finds it waiting; what that
+#: worker asks for besides takes a while, too, so that it has several leases in hand when it dies.
+HELD, SLOW, PAUSE = 20.0, 0.4, 1.5
 BIG, CHUNK = 50_000_000, 50_000
 STATUS = {"gone": 410, "missing": 404, "forbidden": 403, "redirect": 302}
 FAILURES = 2
@@ -36,6 +37,7 @@ class Server:
         self.round = 1
         self.asked: Counter[str] = Counter()
         self.numbers = itertools.count(1)
+        self.victim = ""
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         transport = request.transport
@@ -49,12 +51,17 @@ class Server:
         number = next(self.numbers)
         agent = request.headers.get("User-Agent", "")
         say({"get": name, "agent": agent, "status": status, "at": time.time(), "number": number, "target": request.raw_path})
+        if name == "slow" and not self.victim:
+            self.victim = agent
         response = await self._respond(request, name, page, status)
-        await response.prepare(request)
-        if page is not None and page.kind == "big":
-            await self._pour(response)
-        await response.write_eof()
-        say({"sent": number})
+        try:
+            await response.prepare(request)
+            if page is not None and page.kind == "big":
+                await self._pour(response)
+            await response.write_eof()
+            say({"sent": number})
+        except ConnectionError:
+            say({"cut": number})
         return response
 
     @staticmethod
@@ -85,6 +92,8 @@ class Server:
             return web.StreamResponse(headers={"Content-Type": "text/html", "Content-Length": str(BIG)})
         if page.kind == "slow":
             await self._linger(request, HELD if self.asked[name] == 1 else SLOW)
+        elif request.headers.get("User-Agent", "") == self.victim:
+            await self._linger(request, PAUSE)
         return web.Response(body=self.html(page), headers={"Content-Type": f"text/html; charset={page.charset}"})
 
     @staticmethod

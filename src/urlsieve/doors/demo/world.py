@@ -32,7 +32,7 @@ class Page:
     """`kind`: page, slow, flaky (503 twice), gone (410), missing (404), forbidden (403), pdf, big, redirect, hidden (robots.txt).
 
     `hrefs` are the links as written, `goals` the names of the pages they lead to, in the same order. `since`: the round it appears in;
-    `later`: links that are there from the second round on.
+    `later`: links that are there from the second round on. `dull`: its links are written plainly.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Page:
     since: int = 1
     charset: str = "utf-8"
     base: str | None = None
+    dull: bool = False
     hrefs: list[str] = field(default_factory=list)
     goals: list[str] = field(default_factory=list)
 
@@ -116,6 +117,8 @@ class World:
         return depths
 
     def _href(self, page: Page, goal: Page) -> str:
+        if page.dull:
+            return self.url(goal.name)
         base = page.base or page.place.path.rpartition("/")[0] + "/"
         return write(goal.place, self._chance, here=page.place, base=base, charset=page.charset)
 
@@ -196,8 +199,8 @@ def _workshop(world: World) -> None:
         goal = f"r{number + 1}" if number < 3 else "landing"
         world.add(f"r{number}", WORKSHOP, f"/r/{number}", kind="redirect", links=[goal])
     world.add("landing", WORKSHOP, "/landing", links=["home3"])
-    world.add("ring a", WORKSHOP, "/ring/a", kind="redirect", links=["ring b"])
-    world.add("ring b", WORKSHOP, "/ring/b", kind="redirect", links=["ring a"])
+    for name, goal in (("a", "b"), ("b", "c"), ("c", "b")):
+        world.add(f"ring {name}", WORKSHOP, f"/ring/{name}", kind="redirect", links=[f"ring {goal}"], dull=True)
     world.add("door", WORKSHOP, "/door", [("from", "street")], kind="redirect", links=["room"])
     world.add("room", WORKSHOP, "/room", links=["home3", "door"])
 
