@@ -1,23 +1,30 @@
 """The real command in a process of its own; what a test says about bytes, streams and exit statuses is said about that."""
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import urlsieve
 
+#: Compiled once for all runs of a session, and not beside the source.
+BYTECODE = tempfile.mkdtemp(prefix="urlsieve-bytecode-")
+atexit.register(shutil.rmtree, BYTECODE, ignore_errors=True)
 COMMAND = [sys.executable, "-m", "urlsieve"]
 
 
 def environment(**more: str) -> dict[str, str]:
     """Ours without what the developer may have set, and with the package that these tests have imported."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("URLSIEVE_")}
+    ours = ("URLSIEVE_", "PYTHONDONTWRITEBYTECODE")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     source = str(Path(urlsieve.__file__).parent.parent)
-    return {**clean, "PYTHONPATH": source, "PYTHONWARNINGS": "error", **more}
+    return {**clean, "PYTHONPATH": source, "PYTHONPYCACHEPREFIX": BYTECODE, "PYTHONWARNINGS": "error", **more}
 
 
 @dataclass
@@ -82,9 +89,15 @@ class Cli:
         return subprocess.Popen([*COMMAND, *words], cwd=self.directory, env=environment(), **streams)
 
     def stats(self) -> Any:
-        ran = self.on("stats", "--json")
-        assert 0 == ran.status, ran.err
-        return ran.objects[0]
+        """The store's figures, as the library says them."""
+        with urlsieve.open(self.store, create=False) as sieve:
+            return sieve.stats().as_dict()
+
+    def tokens(self, number: int) -> list[str]:
+        """Tokens of that many fresh leases on pages that are pushed for it."""
+        with urlsieve.open(self.store) as sieve:
+            sieve.push([f"https://site{i}.example/page?id={i}" for i in range(number)])
+            return [lease.token for lease in sieve.pop(number)]
 
     def pop(self, number: int = 1, *words: str) -> list[Any]:
         ran = self.on("pop", "-n", str(number), *words)

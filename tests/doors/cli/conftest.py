@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from cli_lab import Cli  # found through the line above
 
+import urlsieve
+
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
@@ -22,10 +24,10 @@ def cli(tmp_path: Path) -> Cli:
 def pushed(cli: Cli) -> Callable[..., list[str]]:
     """Push some pages, one site each, and give their URLs."""
 
-    def push(number: int, *words: str) -> list[str]:
+    def push(number: int) -> list[str]:
         urls = [f"https://site{i}.example/page?id={i}" for i in range(number)]
-        ran = cli.on("push", *words, stdin="\n".join(urls))
-        assert 0 == ran.status, ran.err
+        with urlsieve.open(cli.store) as sieve:
+            assert number == sieve.push(urls).new
         return urls
 
     return push

@@ -89,9 +89,14 @@ def _nearest(name: str) -> str:
 
 
 def _print(text: str) -> None:
-    from urlsieve.doors.cli.output import Output
+    data = text.encode()
+    try:
+        if os.write(1, data) == len(data):
+            return
+    except OSError as error:
+        from urlsieve.doors.cli.failures import writing
 
-    Output().write(text.encode())
+        raise writing("standard output", error) from None
 
 
 def _hold_standard_descriptors() -> None:
