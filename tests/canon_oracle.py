@@ -77,9 +77,7 @@ def query_pieces(query: str) -> str:
     if "=" not in query:
         return query
     pieces = [
-        piece
-        for piece in query.split("&")
-        if piece and piece.partition("=")[0].lower() not in NAMES and not SESSION_PIECE.fullmatch(piece)
+        piece for piece in query.split("&") if piece and piece.partition("=")[0].lower() not in NAMES and not SESSION_PIECE.fullmatch(piece)
     ]
     if all("=" in piece for piece in pieces):
         pieces.sort(key=lambda piece: piece.partition("=")[0].encode())
@@ -95,7 +93,7 @@ def canonical(text: str, *, base: str | None = None, profile: str = "safe", frag
     if profile == "exact":
         return checked(url)
     scheme, _, rest = url.partition("://")
-    rest, mark, query = rest.partition("?")
+    rest, _, query = rest.partition("?")
     authority, slash, path = rest.partition("/")
     path = path_sessions(percent(slash + path))
     query = query_pieces(percent(query))

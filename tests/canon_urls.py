@@ -2,8 +2,52 @@
 
 from hypothesis import strategies as st
 
-PERCENT = ["%", "%2", "%4", "%25", "%2f", "%2F", "%2e", "%2E", "%41", "%7e", "%34%31", "%%34%31", "%61", "%00", "%e9", "%C3%A9", "%zz", "%u0041"]
-ODD = [" ", '"', "<", ">", "\\", "^", "`", "{", "|", "}", "[", "]", "'", "\x01", "\x7f", "\t", "\n", "\r", "é", "新", "😀", "\ufffd", "\u00ad", "\x00"]
+PERCENT = [
+    "%",
+    "%2",
+    "%4",
+    "%25",
+    "%2f",
+    "%2F",
+    "%2e",
+    "%2E",
+    "%41",
+    "%7e",
+    "%34%31",
+    "%%34%31",
+    "%61",
+    "%00",
+    "%e9",
+    "%C3%A9",
+    "%zz",
+    "%u0041",
+]
+ODD = [
+    " ",
+    '"',
+    "<",
+    ">",
+    "\\",
+    "^",
+    "`",
+    "{",
+    "|",
+    "}",
+    "[",
+    "]",
+    "'",
+    "\x01",
+    "\x7f",
+    "\t",
+    "\n",
+    "\r",
+    "é",
+    "新",
+    "😀",
+    "\ufffd",
+    "\u00ad",
+    "\x00",
+]
 PLAIN = ["a", "B", "0", "9", "f", "-", ".", "..", "_", "~", "!", "$", "*", "+", ",", ":", "@", "(", "index.html"]
 SESSION = [";jsessionid=0123456789ABCDEF", ";JSESSIONID=12345678", ";jsessionid=short", ";v=1", ";", ";jsessionid=12345678%2D"]
 PIECES = [
@@ -71,8 +115,30 @@ HOSTS = [
     "e.c'om",
 ]
 PORTS = ["", "", "", ":", ":80", ":443", ":8080", ":0080", ":0", ":65535", ":65536", ":99999999999999999999", ":8a", ":-1", ": 80"]
-SCHEMES = ["http://"] * 6 + ["https://"] * 4 + ["HTTP://", "hTtPs://", "http:/", "http:", "https:\\\\", "http:///", "ht\ttp://", "//", "ftp://", ""]
-FRAGMENTS = ["", "", "#", "#top", "#!", "#/", "#!/", "#!/p/1", "#/p?a=1", "#!x", "#\t/x", "#/\t", "#/é<>|", "#/%41%%34", "#a#b", "#%2Fx", "#!/#x"]
+SCHEMES = (
+    ["http://"] * 6
+    + ["https://"] * 4
+    + ["HTTP://", "hTtPs://", "http:/", "http:", "https:\\\\", "http:///", "ht\ttp://", "//", "ftp://", ""]
+)
+FRAGMENTS = [
+    "",
+    "",
+    "#",
+    "#top",
+    "#!",
+    "#/",
+    "#!/",
+    "#!/p/1",
+    "#/p?a=1",
+    "#!x",
+    "#\t/x",
+    "#/\t",
+    "#/é<>|",
+    "#/%41%%34",
+    "#a#b",
+    "#%2Fx",
+    "#!/#x",
+]
 
 
 def _joined(parts: list[str], most: int) -> st.SearchStrategy[str]:
@@ -90,9 +156,9 @@ queries = st.one_of(
         lambda pieces: "?" + "&".join(pieces)
     ),
 )
-structured = st.tuples(st.sampled_from(SCHEMES), st.sampled_from(HOSTS), st.sampled_from(PORTS), paths, queries, st.sampled_from(FRAGMENTS)).map(
-    "".join
-)
+structured = st.tuples(
+    st.sampled_from(SCHEMES), st.sampled_from(HOSTS), st.sampled_from(PORTS), paths, queries, st.sampled_from(FRAGMENTS)
+).map("".join)
 tame = st.tuples(
     st.sampled_from(["http://", "https://", "HTTPS://"]),
     st.sampled_from(["e.com", "WWW.Example.COM", "a.b.c.d.e-f.org", "long-host-name.with.many.labels.example.com.cn"]),
@@ -105,4 +171,6 @@ noise = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40)
 padded = st.tuples(st.sampled_from(["", " ", "\t", "\x00\x1f"]), structured, st.sampled_from(["", " ", "\n", "\x01 "])).map("".join)
 
 urls = st.one_of(tame, tame, structured, structured, padded, noise, st.tuples(st.just("http://e.com/"), noise).map("".join))
-bases = st.sampled_from(["http://base.example/x/y?q=1#f", "https://u:p@base.example:8443", "http://[::1]/", "ftp://base.example/", "nonsense", ""])
+bases = st.sampled_from(
+    ["http://base.example/x/y?q=1#f", "https://u:p@base.example:8443", "http://[::1]/", "ftp://base.example/", "nonsense", ""]
+)

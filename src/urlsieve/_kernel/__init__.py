@@ -1,10 +1,11 @@
-"""The native core: bytes go in, canonical forms, keyed fingerprints and verdicts of a set come out. Mechanism only; policy is canon's."""
+"""The native core: bytes go in; canonical forms, keyed fingerprints and a set's verdicts come out. Mechanism only: policy is canon's."""
 
 from urlsieve._kernel._core import (
     FRAGMENT_DROP,
     FRAGMENT_KEEP,
     FRAGMENT_ROUTES,
     STEP_ALWAYS_PARSE,
+    STEP_ASCII_ONLY,
     STEP_EMPTY_PIECES,
     STEP_EMPTY_QUERY,
     STEP_NOISE,
@@ -24,6 +25,7 @@ __all__ = [
     "FRAGMENT_KEEP",
     "FRAGMENT_ROUTES",
     "STEP_ALWAYS_PARSE",
+    "STEP_ASCII_ONLY",
     "STEP_EMPTY_PIECES",
     "STEP_EMPTY_QUERY",
     "STEP_NOISE",

@@ -13,6 +13,7 @@ STEP_EMPTY_PIECES: int
 STEP_NOISE: int
 STEP_QUERY_SESSION: int
 STEP_SORT: int
+STEP_ASCII_ONLY: int
 STEP_ALWAYS_PARSE: int
 FRAGMENT_DROP: int
 FRAGMENT_ROUTES: int
@@ -25,7 +26,7 @@ def siphash24(key: bytes, data: bytes) -> int:
 class Program:
     """A compiled profile; immutable, usable from any thread.
 
-    `noise`: lower-case ASCII names, each ended by LF. `traps`: most segments, most equal segments, most equal names; 0 = no limit.
+    `noise`: lower-case ASCII names, each ended by LF. `traps`: most segments, most equal segments, most equal names; 0 = none.
     `based` says that there is a base URL, so that a text without a scheme goes to `resolve`.
     """
 

@@ -39,6 +39,11 @@ static void compile_bytes(us_program *program) {
     set(program->query, "#", US_END);
     set(program->query, "&", US_AMPERSAND);
     set(program->query, "=", US_EQUALS);
+    if (program->options.steps & US_STEP_ASCII_ONLY) {
+        memset(program->path + 0x80, US_FOREIGN, 0x80);
+        memset(program->query + 0x80, US_FOREIGN, 0x80);
+        memset(program->fragment + 0x80, US_FOREIGN, 0x80);
+    }
 }
 
 static uint32_t hash_name(const uint8_t *name, size_t length) {

@@ -16,7 +16,8 @@ enum us_step {
     US_STEP_NOISE = 1 << 4,          /* 6: names on the noise list */
     US_STEP_QUERY_SESSION = 1 << 5,  /* 6: strict session patterns */
     US_STEP_SORT = 1 << 6,           /* 6: by name */
-    US_STEP_ALWAYS_PARSE = 1 << 30   /* tests only: no URL counts as regular */
+    US_STEP_ASCII_ONLY = 1 << 29,    /* bytes from 0x80 may mean anything: the page is not in UTF-8 */
+    US_STEP_ALWAYS_PARSE = 1 << 30   /* no URL counts as regular: even ASCII bytes may mean anything; and for tests */
 };
 
 enum us_fragment { US_FRAGMENT_DROP = 0, US_FRAGMENT_ROUTES = 1, US_FRAGMENT_KEEP = 2 };

@@ -46,6 +46,7 @@ static inline uint32_t us_path_mask(__m128i x) {
 static inline size_t us_plain_path(const uint8_t *start, const uint8_t *at, const uint8_t *end) {
     const uint8_t *s = at;
     uint32_t slash = 0;   /* was the byte before `s` a slash? */
+    (void)start;
 #ifdef US_SSE2
     while (end - s >= 16 || (s < end && end - start >= 16)) {
         const size_t back = end - s >= 16 ? 0 : 16 - (size_t)(end - s);   /* the last bytes: a load that ends with the text */

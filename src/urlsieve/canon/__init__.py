@@ -1,4 +1,4 @@
-"""URL text goes in, its canonical form (an identity, not an address) and a keyed fingerprint come out. Pure: no I/O, no clock, no chance.
+"""URL text goes in, its canonical form (an identity, not an address) and a keyed fingerprint come out. Pure: no I/O, no clock.
 
 Policy is here: profiles, noise names, reasons, explanations. Mechanism is the kernel's.
 """

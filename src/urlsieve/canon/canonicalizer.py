@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from urlsieve import _kernel
 from urlsieve._kernel import siphash24
 from urlsieve.canon import profiles, reasons, whatwg
-from urlsieve.canon.encodings import codec_of, in_encoding
+from urlsieve.canon.encodings import codec_of, in_encoding, keeps_ascii
 from urlsieve.canon.keys import Keys, Lines
 from urlsieve.errors import ConfigError, InvalidURL
 
@@ -27,7 +27,7 @@ class Canonicalizer:
     Raises ConfigError for options that make no sense.
     """
 
-    __slots__ = ("_encoding", "_program", "_resolve", "_secret", "encoding", "fragment", "profile", "secret", "traps")
+    __slots__ = ("_program", "_read", "_resolve", "_secret", "_steps", "encoding", "fragment", "profile", "secret", "traps")
 
     def __init__(
         self,
@@ -52,57 +52,50 @@ class Canonicalizer:
         self.encoding = encoding
         self.secret = secret
         self.traps = traps
-        self._encoding = codec_of(encoding)
         self._secret = secret.to_bytes(16, "little")
-        steps = _kernel.STEP_ALWAYS_PARSE if always_parse else 0   # for tests: no URL takes the kernel's own parser
-        for _, bit in profiles.STEPS[profile]:
-            steps |= bit
+        self._steps = _kernel.STEP_ALWAYS_PARSE if always_parse else 0  # for tests: no URL takes the kernel's own parser
+        self._read: whatwg.Read = whatwg.text_of
+        codec = codec_of(encoding)
+        if codec is not None:
+            self._read = partial(in_encoding, codec=codec)
+            self._steps |= _kernel.STEP_ASCII_ONLY if keeps_ascii(codec) else _kernel.STEP_ALWAYS_PARSE
         mode = profiles.fragment_mode(profile, fragment)
-        self._program = profiles.compile_program(steps, mode, self._secret, traps or (0, 0, 0))
-        self._resolve = whatwg.resolver(None)
+        self._program = profiles.compile_program(self._steps | profiles.steps_of(profile), mode, self._secret, traps or (0, 0, 0))
+        self._resolve = whatwg.resolver(None, self._read)
 
     def canonicalize(self, url: Url, *, base: str | None = None) -> str:
         """The canonical form of one URL. Raises InvalidURL, whose `reason` is one word of the closed list."""
-        usable = None if base is None else whatwg.usable_base(base)
-        text = url if self._encoding is None else in_encoding(url, self._encoding)
-        resolve = self._resolve if usable is None else whatwg.resolver(usable)
-        status, _, key, *_ = self._program.one(text, resolve, usable is not None)
+        resolve, based = self._against(base)
+        status, _, key, *_ = self._program.one(url, resolve, based)
         if status:
             raise InvalidURL(reasons.REASON_OF_CODE[status] or "", url)
         return key.decode("ascii")
 
     def canonicalize_many(self, urls: Iterable[Url], *, base: str | None = None, variants: Sequence[bytes] | None = None) -> Keys:
         """The canonical forms of all URLs, in order. Never raises for data: a rejected URL has the key None and a reason."""
-        found = _listed(urls)
-        usable = None if base is None else whatwg.usable_base(base)
-        batch = self._program.batch(
-            self._read(found), whatwg.resolver(usable), usable is not None, None if variants is None else list(variants), True
-        )
-        return Keys(batch, found, partial(self._absolute, base=usable))
+        found = list(_listed(urls))  # a copy: the answer must not change with the caller's list
+        resolve, based = self._against(base)
+        batch = self._program.batch(found, resolve, based, None if variants is None else list(variants), True)
+        return Keys(batch, found, partial(self._absolute, base=base))
 
     def fingerprint(self, url: Url, *, variant: bytes = b"", base: str | None = None) -> bytes:
         """16 bytes: site half, then URL half, both little-endian. Raises InvalidURL."""
-        if self._encoding is None and base is None:
+        if base is None:
             answer = self._program.fingerprint(url, self._resolve, False, variant)
         else:
-            usable = None if base is None else whatwg.usable_base(base)
-            text = url if self._encoding is None else in_encoding(url, self._encoding)
-            answer = self._program.fingerprint(text, whatwg.resolver(usable), usable is not None, variant)
+            answer = self._program.fingerprint(url, *self._against(base), variant)
         if isinstance(answer, int):
             raise InvalidURL(reasons.REASON_OF_CODE[answer] or "", url)
         return answer
 
     def fingerprints(self, urls: Iterable[Url], *, base: str | None = None, variants: Sequence[bytes] | None = None) -> bytes:
         """16 bytes per URL, in order; zeros where a URL is rejected."""
-        usable = None if base is None else whatwg.usable_base(base)
-        return self._program.batch(
-            self._read(_listed(urls)), whatwg.resolver(usable), usable is not None, None if variants is None else list(variants)
-        ).fingerprints
+        resolve, based = self._against(base)
+        return self._program.batch(_listed(urls), resolve, based, None if variants is None else list(variants)).fingerprints
 
     def lines(self, block: bytes | bytearray | memoryview) -> Lines:
-        """The URLs of a newline-separated block. A CR before the LF is not part of the URL; a blank line is rejected as "empty"."""
-        resolve = self._resolve if self._encoding is None else self._resolve_line
-        return Lines(self._program.lines(block, resolve))
+        """The URLs of a newline-separated block. A CR before the LF is not part of the URL; a blank line is rejected: "empty"."""
+        return Lines(self._program.lines(block, self._resolve))
 
     def explain(self, url_a: Url, url_b: Url | None = None, *, base: str | None = None) -> "Explanation":
         """Which steps change a URL; with two URLs: whether they are the same, and why."""
@@ -115,19 +108,17 @@ class Canonicalizer:
         unsigned = siphash24(self._secret, name.encode())
         return unsigned - (1 << 64) if unsigned >> 63 else unsigned
 
-    def _read(self, urls: list[Url]) -> list[Url]:
-        codec = self._encoding
-        return urls if codec is None else [in_encoding(url, codec) for url in urls]
-
-    def _resolve_line(self, url: Url) -> bytes | int:
-        return whatwg.resolve(in_encoding(url, self._encoding or "utf-8"))
+    def _against(self, base: str | None) -> tuple[whatwg.Resolve, bool]:
+        """What the kernel asks about irregular URLs, and whether there is a base to resolve against."""
+        usable = None if base is None else whatwg.usable_base(base)
+        return (self._resolve, False) if usable is None else (whatwg.resolver(usable, self._read), True)
 
     def _absolute(self, url: Url, base: str | None) -> Url:
-        if base is None:
+        usable = None if base is None else whatwg.usable_base(base)
+        if usable is None:
             return url
-        text = url if self._encoding is None else in_encoding(url, self._encoding)
-        href = whatwg.resolve(text, base)
-        if isinstance(href, int) or href == whatwg.resolve(text):
+        href = whatwg.resolve(url, usable, self._read)
+        if isinstance(href, int) or href == whatwg.resolve(url, None, self._read):
             return url
         return href.decode("ascii")
 

@@ -1,4 +1,4 @@
-"""A URL of a page that is not in UTF-8 goes in; the same with its query percent-encoded as that page's browser would send it comes out."""
+"""A URL of a page that is not in UTF-8 goes in; the same with its query percent-encoded as browsers send it comes out."""
 
 import codecs
 
@@ -17,6 +17,7 @@ _WHATWG = {
     "iso8859-11": "cp874",
     "tis-620": "cp874",
 }
+_SHIFTING = ("utf_7", "utf-7", "hz", "iso2022")  # ASCII bytes that are characters after an escape sequence
 _UTF8_OUT = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 _STRIPPED = "".join(map(chr, range(0x21)))
 _REMOVED = dict.fromkeys(map(ord, "\t\n\r"))
@@ -35,8 +36,19 @@ def codec_of(encoding: str) -> str | None:
     return _WHATWG.get(name, name)
 
 
+def keeps_ascii(codec: str) -> bool:
+    """Do ASCII bytes mean ASCII in this codec? Not in UTF-16, and not in ISO-2022-JP."""
+    if codec.startswith(_SHIFTING):
+        return False
+    plain = bytes(range(0x80))
+    try:
+        return plain.decode(codec) == plain.decode("ascii")
+    except UnicodeDecodeError:
+        return False
+
+
 def in_encoding(url: str | bytes, codec: str) -> str:
-    """Decodes bytes in `codec`, and percent-encodes the non-ASCII query after encoding (unencodable characters as `&#N;`, encoded)."""
+    """Decodes bytes in `codec`, and percent-encodes the query after encoding (what cannot be encoded as `&#N;`, encoded)."""
     text = url.decode(codec, PERCENT) if isinstance(url, bytes) else text_of(url)
     if text.isascii() or codec in _UTF8_OUT:
         return text
@@ -51,10 +63,8 @@ def in_encoding(url: str | bytes, codec: str) -> str:
 
 def _percent_encode(query: str, codec: str) -> str:
     out: list[str] = []
-    data = ""
     for piece in _encodable(query, codec):
-        data = piece if isinstance(piece, str) else "".join(f"%{b:02X}" if b in _ENCODED else chr(b) for b in piece)
-        out.append(data)
+        out.append(piece if isinstance(piece, str) else "".join(f"%{b:02X}" if b in _ENCODED else chr(b) for b in piece))
     return "".join(out)
 
 

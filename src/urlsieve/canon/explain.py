@@ -1,13 +1,13 @@
 """One or two URLs go in; which step did what to them, and whether they are one page's, comes out in sentences."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from urlsieve.canon import profiles, whatwg
-from urlsieve.canon.encodings import in_encoding
+from urlsieve._kernel import Program
+from urlsieve.canon import profiles
 from urlsieve.canon.reasons import REASON_OF_CODE
 from urlsieve.errors import mask_userinfo
 
@@ -42,20 +42,24 @@ class Explanation:
 
     def as_dict(self) -> dict[str, object]:
         """What `explain --json` prints; user info in the steps is masked."""
-        shown = [
-            [{"name": s.name, "before": mask_userinfo(s.before), "after": s.after and mask_userinfo(s.after), "why": s.why} for s in steps]
-            for steps in self.steps
-        ]
-        return {"same": self.same, "steps": shown, "keys": list(self.keys)}
+        return {"same": self.same, "steps": [[_masked(step) for step in steps] for steps in self.steps], "keys": list(self.keys)}
 
     def __str__(self) -> str:
         lines: list[str] = []
         for url, steps, key in zip(self.urls, self.steps, self.keys, strict=True):
             lines.append(_shown(url))
-            lines += [f"  {step.name}: {step.why}" + (f"\n    {_shown(step.after)}" if step.after is not None else "") for step in steps]
+            for step in steps:
+                lines.append(f"  {step.name}: {step.why}")
+                if step.after is not None:
+                    lines.append(f"    {_shown(step.after)}")
             lines.append(f"  key: {mask_userinfo(key)}" if key is not None else "  no key: rejected")
         lines.append(self.verdict)
         return "\n".join(lines)
+
+
+def _masked(step: Step) -> dict[str, str | None]:
+    after = None if step.after is None else mask_userinfo(step.after)
+    return {"name": step.name, "before": mask_userinfo(step.before), "after": after, "why": step.why}
 
 
 def _shown(url: str) -> str:
@@ -63,7 +67,9 @@ def _shown(url: str) -> str:
     return masked if masked.isprintable() else repr(masked)
 
 
-def explain(canonicalizer: "Canonicalizer", url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None) -> Explanation:
+def explain(
+    canonicalizer: "Canonicalizer", url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None
+) -> Explanation:
     """See Canonicalizer.explain."""
     told = [_one(canonicalizer, url, base) for url in ((url_a,) if url_b is None else (url_a, url_b))]
     keys = tuple(key for _, _, key in told)
@@ -79,41 +85,34 @@ def explain(canonicalizer: "Canonicalizer", url_a: str | bytes, url_b: str | byt
 
 def _one(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> tuple[str, tuple[Step, ...], str | None]:
     """Runs the same kernel with one step more each time, and notes what changes."""
-    codec = whatwg_codec(canonicalizer)
-    text = whatwg.text_of(url) if codec is None else in_encoding(url, codec)
-    usable = None if base is None else whatwg.usable_base(base)
-    resolve = whatwg.resolver(usable)
-    secret = bytes(16)
-    mode = profiles.fragment_mode(canonicalizer.profile, canonicalizer.fragment)
-    keep = profiles.FRAGMENTS["keep"]
-    traps = canonicalizer.traps or (0, 0, 0)
-    stages: list[tuple[str, int, int, tuple[int, int, int]]] = [("parse", 0, keep, (0, 0, 0))]
-    bits = 0
-    for name, bit in profiles.STEPS[canonicalizer.profile]:
-        bits |= bit
-        stages.append((name, bits, keep, (0, 0, 0)))
-    stages.append(("fragment", bits, mode, (0, 0, 0)))
-    stages.append(("limits", bits, mode, traps))
-
-    source = url if codec is None else text
-    before, steps = text, []
-    final = canonicalizer._program.one(source, resolve, usable is not None)[0]
-    for name, bits_so_far, fragment, limits in stages:
-        program = profiles.compile_program(bits_so_far, fragment, secret, limits)
-        status, _, key, *_ = program.one(source, resolve, usable is not None)
+    resolve, based = canonicalizer._against(base)
+    text = before = canonicalizer._read(url)
+    steps: list[Step] = []
+    final = canonicalizer._program.one(url, resolve, based)[0]
+    for name, program in _stages(canonicalizer):
+        status, _, key, *_ = program.one(url, resolve, based)
         if status and (status == final or name == "limits"):
             reason = REASON_OF_CODE[status] or ""
             steps.append(Step(name, before, None, f"rejected as {reason}: {_REJECTED[reason]}"))
             return text, tuple(steps), None
-        after = key.decode("ascii") if not status else before
+        after = before if status else key.decode("ascii")  # too long only until a later step has dropped something
         if after != before:
             steps.append(Step(name, before, after, _WHY[name](before, after)))
         before = after
     return text, tuple(steps), before
 
 
-def whatwg_codec(canonicalizer: "Canonicalizer") -> str | None:
-    return canonicalizer._encoding
+def _stages(canonicalizer: "Canonicalizer") -> Iterator[tuple[str, Program]]:
+    """The steps in order, each with the program that does it and all before it."""
+    secret, none = bytes(16), (0, 0, 0)
+    bits, keep = canonicalizer._steps, profiles.FRAGMENTS["keep"]
+    mode = profiles.fragment_mode(canonicalizer.profile, canonicalizer.fragment)
+    yield "parse", profiles.compile_program(bits, keep, secret, none)
+    for name, bit in profiles.STEPS[canonicalizer.profile]:
+        bits |= bit
+        yield name, profiles.compile_program(bits, keep, secret, none)
+    yield "fragment", profiles.compile_program(bits, mode, secret, none)
+    yield "limits", profiles.compile_program(bits, mode, secret, canonicalizer.traps or none)
 
 
 _REJECTED = {
@@ -137,7 +136,7 @@ def _dropped(before: str, after: str) -> str:
 
 
 _WHY: dict[str, Callable[[str, str], str]] = {
-    "parse": lambda b, a: "read as a browser reads it: host in lower case, default port, dot segments and blanks gone, odd characters encoded",
+    "parse": lambda b, a: "read as a browser reads it: host in lower case; default port, dot segments and blanks at the ends gone",
     "percent": lambda b, a: "one spelling of percent-encoding: upper-case digits, only what must be encoded is",
     "path_session": lambda b, a: "a Java session id in the path says who asks, not for what",
     "empty_query": lambda b, a: "a ? with nothing behind it asks for nothing",

@@ -23,7 +23,7 @@ class Reasons(Sequence[str | None]):
     def __getitem__(self, i: int) -> str | None: ...
     @overload
     def __getitem__(self, i: slice) -> list[str | None]: ...
-    def __getitem__(self, i: int | slice) -> str | None | list[str | None]:
+    def __getitem__(self, i: int | slice) -> str | list[str | None] | None:
         if isinstance(i, slice):
             return [REASON_OF_CODE[code] for code in self._status[i]]
         return REASON_OF_CODE[self._status[i]]
@@ -57,7 +57,7 @@ class Keys(Sequence[str | None]):
     def __getitem__(self, i: int) -> str | None: ...
     @overload
     def __getitem__(self, i: slice) -> list[str | None]: ...
-    def __getitem__(self, i: int | slice) -> str | None | list[str | None]:
+    def __getitem__(self, i: int | slice) -> str | list[str | None] | None:
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
         key = self._batch.key(self._index(i))
@@ -81,7 +81,7 @@ class Keys(Sequence[str | None]):
 
     def host(self, i: int) -> str:
         """host[:port if not default] of the URL as parsed, before any site rule: whose server it is. LookupError if rejected."""
-        return self.site(i)   # without site rules the two are one
+        return self.site(i)  # without site rules the two are one
 
     def absolute(self, i: int) -> str | bytes:
         """What to fetch: the URL as found if it says everything itself, else its WHATWG href resolved against the base."""
@@ -119,5 +119,5 @@ class Lines:
         return self._batch.key(i)
 
     def select(self, flags: bytes, *, keys: bool = False, ending: bytes = b"\n") -> bytes:
-        """The lines whose flag byte is 1, each followed by `ending`; with `keys` their canonical forms (rejected lines have none: left out)."""
+        """The lines whose flag byte is 1, each followed by `ending`; with `keys` their canonical forms (a rejected line has none)."""
         return self._batch.select(flags, keys, ending)

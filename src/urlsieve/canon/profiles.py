@@ -41,6 +41,11 @@ def check(profile: str, fragment: str) -> None:
         raise ConfigError("profile 'exact' always drops the fragment; fragment='keep' needs profile 'safe'")
 
 
+def steps_of(profile: str) -> int:
+    """The bits of all steps of a profile."""
+    return sum(bit for _, bit in STEPS[profile])
+
+
 def fragment_mode(profile: str, fragment: str) -> int:
     return FRAGMENTS["drop"] if profile == "exact" else FRAGMENTS[fragment]
 

@@ -1,4 +1,4 @@
-"""A host goes in, the domain somebody registered comes out; the list of public suffixes is bundled with its library and read at first use."""
+"""A host goes in, the domain somebody registered comes out; the bundled list of public suffixes is read at first use."""
 
 import re
 from functools import lru_cache

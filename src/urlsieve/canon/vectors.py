@@ -1,4 +1,4 @@
-"""Golden inputs, regular and not. What the form makes of them is its digest: a parser that thinks differently cannot do so unnoticed."""
+"""Golden inputs go in, a digest of what the form makes of them comes out: no parser can change its mind unnoticed."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""The text of an irregular URL goes in, its WHATWG href or the status it is rejected with comes out. The parser is ada's, imported at need."""
+"""An irregular URL goes in, its WHATWG href or the status it is rejected with comes out. The parser is ada's, imported at need."""
 
 import codecs
 import re
@@ -8,6 +8,7 @@ from types import ModuleType
 
 from urlsieve.canon import reasons
 
+Read = Callable[[str | bytes], str]
 Resolve = Callable[[str | bytes], bytes | int]
 """What the kernel asks about an irregular URL: the answer is its href (ASCII), or the code of a reason."""
 
@@ -35,10 +36,10 @@ def _ada() -> ModuleType:
     return ada_url
 
 
-def text_of(url: str | bytes, encoding: str = "utf-8") -> str:
+def text_of(url: str | bytes) -> str:
     """A URL as text that can be UTF-8: undecodable bytes as %XX, surrogate pairs joined, lone surrogates U+FFFD."""
     if isinstance(url, bytes):
-        return url.decode(encoding, PERCENT)
+        return url.decode("utf-8", PERCENT)
     try:
         url.encode()
     except UnicodeEncodeError:
@@ -68,14 +69,14 @@ def usable_base(base: str) -> str | None:
     return href
 
 
-def resolver(base: str | None) -> Resolve:
-    """What the kernel calls for irregular URLs; `base` is a base's href or None."""
-    return partial(resolve, base=base)
+def resolver(base: str | None, read: Read = text_of) -> Resolve:
+    """What the kernel calls for irregular URLs; `base` is a base's href or None, `read` makes text of a URL as found."""
+    return partial(resolve, base=base, read=read)
 
 
-def resolve(url: str | bytes, base: str | None = None) -> bytes | int:
+def resolve(url: str | bytes, base: str | None = None, read: Read = text_of) -> bytes | int:
     """The href of `url` (ASCII), or the code of the first reason that fits."""
-    text = text_of(url)
+    text = read(url)
     cleaned = clean(text)
     if not cleaned:
         return reasons.EMPTY
@@ -103,9 +104,9 @@ def _why(cleaned: str, scheme: str | None, base: str | None) -> int:
     """Host or the rest? The host is to blame if the URL parses with another in its place, or if there is none."""
     rest = cleaned[len(scheme) + 1 :] if scheme is not None else cleaned
     authority = rest.lstrip("/\\")
-    if scheme is None or (base is not None and scheme_of(base) == scheme and not rest.startswith("//")):
-        if len(rest) - len(authority) < 2:
-            return reasons.INVALID   # a path against a base: it has the base's host
+    of_base = scheme is None or (base is not None and scheme_of(base) == scheme and not rest.startswith("//"))
+    if of_base and len(rest) - len(authority) < 2:
+        return reasons.INVALID  # a path against a base: it has the base's host
     before, host, after = _split_authority(authority)
     if not host:
         return reasons.HOST

@@ -80,7 +80,7 @@ def test_it_never_takes_more_than_24_bytes_a_key_while_it_grows(shape: str) -> N
             keys = b"".join(chance.randbytes(8) + b"one page" for _ in range(size))
         total += size
         assert expected_flags(seen, keys) == table.add_many(keys)
-        assert table.peak_nbytes <= 24 * len(table) + 32_000   # the 64 segments have a smallest size
+        assert table.peak_nbytes <= 24 * len(table) + 32_000  # the 64 segments have a smallest size
     assert total == len(table)
 
 

@@ -86,4 +86,4 @@ def test_binary_garbage_is_data() -> None:
     block = chance.randbytes(200_000)
     found = CANON.lines(block)
     assert block == b"\n".join(found.line(i) for i in range(found.count)) + (b"\n" if block.endswith(b"\n") else b"")
-    assert bytes(16) * found.count == found.fingerprints   # nothing in it is a URL
+    assert bytes(16) * found.count == found.fingerprints  # nothing in it is a URL

@@ -1,0 +1,194 @@
+/* Hostile bytes go into the kernel's C core, built with sanitizers; a finding aborts, a clean run prints its number of rounds and a digest.
+
+    harness SEED FIRST COUNT SECONDS     rounds [FIRST, FIRST + COUNT), ending early after SECONDS (0 = no limit)
+
+Round i depends on SEED and i only, so a finding is repeated by `harness SEED i 1 0`. Every input is an allocation of exactly its size. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "batch.h"
+#include "fpset.h"
+#include "siphash.h"
+
+void __sanitizer_set_death_callback(void (*callback)(void));
+
+static uint64_t round_now, seed_now, state;
+
+static void told(void) { fprintf(stderr, "finding in round %" PRIu64 " of seed %" PRIu64 "\n", round_now, seed_now); }
+
+#define CHECK(condition)                                                       \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+            told();                                                            \
+            exit(1);                                                           \
+        }                                                                      \
+    } while (0)
+
+static uint64_t chance(void) {
+    state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = state;
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static size_t below(size_t n) { return (size_t)(chance() % n); }
+
+static const char *const TOKENS[] = {
+    "http://", "https://", "HTTP://", "hTtPs://", "http:/", "ftp://", "//", ":", "e.com", "WWW.E.com", "a--b.", "xn--a", "1.2.3.4", ".", "..",
+    "/", "//", "/./", "/../", "/%2e%2E/", "/%2e", "%", "%%", "%4", "%41", "%7e", "%2f", "%34%31", "%zz", "?", "?", "#", "#!/", "#/", "&", "&&",
+    "=", "a=1", "b=2", "a", "utm_source=x", "gclid", "PHPSESSID=0123456789abcdef0123456789", "jsessionid=0123456789ABCDEF", ";",
+    ";jsessionid=0123456789", ";JSESSIONID=AAAAAAAAAA", "\\", " ", "\t", "\n", "\r", "\r\n", "\x01", "\x7f", "\x80", "\xc3\xa9", "\xff", "'",
+    "\"", "<>", "[::1]", "@", "u:p@", ":80", ":443", ":65535", ":65536", ":00080", "ASPSESSIONIDABCDEFGH=ABCDEFGHIJKLMNOPQRSTUVWX",
+    "aaaaaaaaaaaaaaaa", "index.html", "|", "^", "{}", "~", "-", "_", "+", ",", "$", "*", "!"};
+
+static size_t hostile(uint8_t *to, size_t room) {
+    size_t length = 0, parts = 1 + below(24);
+    if (below(3) != 0) {
+        const char *start = below(2) ? "http://e.com" : "https://WWW.example-host.COM:8443";
+        length = strlen(start);
+        memcpy(to, start, length);
+    }
+    if (below(400) == 0) parts = 20000;
+    for (size_t i = 0; i < parts; i++) {
+        if (below(9) == 0) {
+            if (length < room) to[length++] = (uint8_t)chance();
+            continue;
+        }
+        const char *token = TOKENS[below(sizeof TOKENS / sizeof *TOKENS)];
+        const size_t size = strlen(token), times = below(60) == 0 ? 1 + below(300) : 1;
+        for (size_t k = 0; k < times && length + size <= room; k++) {
+            memcpy(to + length, token, size);
+            length += size;
+        }
+    }
+    return length;
+}
+
+static uint64_t mix(uint64_t digest, const uint8_t *data, size_t length) { return us_siphash(digest, 1, data, length); }
+
+/* One text through one program: the key is idempotent, within limits, ASCII, and reads again as itself. */
+static uint64_t one(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
+    us_key key = {0, 0, 0, 0}, again = {0, 0, 0, 0};
+    work->used = 0;
+    const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
+    const uint8_t code = (uint8_t)status;
+    digest = mix(digest, &code, 1);
+    if (status != US_OK) return digest;
+    CHECK(key.length <= US_LIMIT && key.site_start + key.site_length <= key.length && key.site_length > 0);
+    uint8_t *copy = malloc(key.length);
+    CHECK(copy != NULL);
+    memcpy(copy, work->text, key.length);
+    for (size_t i = 0; i < key.length; i++) CHECK(copy[i] > 0x20 && copy[i] < 0x7f);
+    for (int href = 0; href < 2; href++) {
+        CHECK(us_canonicalize(program, work, copy, key.length, href, 1, &again) == US_OK);
+        CHECK(again.length == key.length && memcmp(work->text, copy, key.length) == 0);
+        CHECK(again.site_start == key.site_start && again.site_length == key.site_length && again.route == key.route);
+    }
+    digest = mix(digest, copy, key.length);
+    free(copy);
+    return digest;
+}
+
+static uint64_t lines(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
+    const size_t count = us_count_lines(text, length);
+    us_span *cut = malloc((count + 1) * sizeof *cut);
+    uint8_t *flags = malloc(count + 1), *fingerprints = malloc(16 * count + 1), *status = malloc(count + 1);
+    us_entry *entries = malloc((count + 1) * sizeof *entries);
+    CHECK(cut != NULL && flags != NULL && fingerprints != NULL && status != NULL && entries != NULL);
+    us_cut_lines(text, length, cut, count);
+    for (size_t i = 0; i < count; i++) flags[i] = (uint8_t)below(3);
+    const us_span ending = {(const uint8_t *)"\n", 1};
+    const size_t size = us_selected_size(cut, flags, count, 1);
+    uint8_t *joined = malloc(size + 1);
+    CHECK(joined != NULL && us_select(cut, flags, count, ending, joined, size) == 0);
+    CHECK(size == 0 || us_select(cut, flags, count, ending, joined, size - 1) == -1);
+    work->used = 0;
+    const us_batch batch = {.program = program, .work = work, .based = 0, .variants = NULL, .fingerprints = fingerprints, .status = status,
+                            .entries = entries};
+    for (size_t i = 0; i < count; i++) cut[i] = us_line_url(cut[i]);
+    CHECK(us_batch_run(&batch, cut, 0, count) == 0);
+    digest = mix(digest, fingerprints, 16 * count);
+    free(cut);
+    free(flags);
+    free(fingerprints);
+    free(status);
+    free(entries);
+    free(joined);
+    return digest;
+}
+
+static void set_rounds(us_fpset *set) {
+    uint8_t keys[64 * 16], flags[64], known[64];
+    size_t done = 0;
+    if (set->count > 1000000) us_fpset_free(set);   /* an empty set again: small sizes are where the corners are */
+    const uint64_t narrow = below(2) ? UINT64_MAX : 0xff;
+    for (size_t i = 0; i < 128; i++) us_store64(keys + 8 * i, chance() & (i % 2 ? narrow : 3));
+    us_fpset_contains(set, keys, 64, known);
+    const size_t before = set->count;
+    CHECK(us_fpset_add(set, keys, NULL, 64, flags, &done) == 0 && done == 64);
+    size_t fresh = 0;
+    for (size_t i = 0; i < 64; i++) {
+        CHECK(!(known[i] && flags[i]));
+        fresh += flags[i];
+    }
+    CHECK(set->count == before + fresh);
+    us_fpset_contains(set, keys, 64, known);
+    for (size_t i = 0; i < 64; i++) CHECK(known[i]);
+    CHECK(set->peak <= 24 * set->count + 32000 && set->bytes <= set->peak);
+}
+
+static void hashes(const uint8_t *text, size_t length) {
+    uint64_t two[2];
+    const size_t cut = length ? below(length) : 0;
+    us_siphash_two(1, 2, text, cut, text, length, two);
+    CHECK(two[0] == us_siphash(1, 2, text, cut) && two[1] == us_siphash(1, 2, text, length));
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5) return 2;
+    const uint64_t seed = strtoull(argv[1], NULL, 10), first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
+    const double seconds = atof(argv[4]);
+    enum { PROGRAMS = 5, ROOM = 70000 };
+    static const uint8_t noise[] = "utm_source\ngclid\n";
+    us_program *programs[PROGRAMS];
+    for (int i = 0; i < PROGRAMS; i++) {
+        us_options options = {.steps = i == 0 ? 0 : 0x7f, .fragment = i % 3, .key0 = 1, .key1 = 2, .noise = noise, .noise_length = 17};
+        if (i == 4) options.trap_segments = 16, options.trap_repeats = 3, options.trap_names = 4;
+        programs[i] = us_program_new(&options);
+        CHECK(programs[i] != NULL);
+    }
+    us_fpset set;
+    us_work work;
+    us_fpset_init(&set);
+    us_work_init(&work);
+    uint8_t *room = malloc(ROOM);
+    CHECK(room != NULL);
+    __sanitizer_set_death_callback(told);
+    const time_t began = time(NULL);
+    uint64_t digest = 0;
+    seed_now = seed;
+    for (round_now = first; round_now < first + count; round_now++) {
+        if (seconds > 0 && round_now % 64 == 0 && difftime(time(NULL), began) >= seconds) break;
+        state = seed * UINT64_C(0x2545f4914f6cdd1d) ^ round_now;
+        const size_t length = hostile(room, ROOM);
+        uint8_t *text = malloc(length ? length : 1);
+        CHECK(text != NULL);
+        memcpy(text, room, length);
+        for (int i = 0; i < PROGRAMS; i++) digest = one(programs[i], &work, text, length, digest);
+        digest = lines(programs[1], &work, text, length, digest);
+        hashes(text, length);
+        set_rounds(&set);
+        free(text);
+    }
+    printf("%" PRIu64 " %016" PRIx64 "\n", round_now - first, digest);
+    for (int i = 0; i < PROGRAMS; i++) us_program_free(programs[i]);
+    us_fpset_free(&set);
+    us_work_free(&work);
+    free(room);
+    return 0;
+}
