@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import errno
 import socket
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
-#: Globally routed by number, yet answered by the machine's own host: the metadata service of one cloud.
-METADATA = frozenset({IPv4Address("168.63.129.16")})
+#: Global by the registry's letter, yet not for a crawler: protocol assignments (one cloud's metadata service is among them), the
+#: address at which another cloud's host answers its guests, 6to4 relays, and IPv6's old site-local range.
+SPECIAL = tuple(ip_network(text) for text in ("192.0.0.0/24", "168.63.129.16/32", "192.88.99.0/24", "fec0::/10"))
 NAT64 = IPv6Network("64:ff9b::/96")
 
 
@@ -46,7 +47,8 @@ def guarded_socket(addr_info: tuple[Any, ...]) -> socket.socket:
 
 
 def _is_global(ip: IPv4Address | IPv6Address) -> bool:
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved and ip not in METADATA
+    special = any(ip.version == network.version and ip in network for network in SPECIAL)
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved and not special
 
 
 def _carried(ip: IPv6Address) -> IPv4Address | None:
