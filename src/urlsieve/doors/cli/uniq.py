@@ -18,6 +18,7 @@ from urlsieve.doors.cli.output import Output
 from urlsieve.doors.cli.tally import Tally
 
 if TYPE_CHECKING:
+    from urlsieve._kernel import FingerprintSet
     from urlsieve.canon import Canonicalizer
     from urlsieve.sieve import Sieve
 
@@ -78,27 +79,35 @@ def _run(namespace: argparse.Namespace, lines: Lines, tally: Tally) -> None:
 
 def _one_shot(canonicalizer: Canonicalizer, lines: Lines, output: Output, namespace: argparse.Namespace, tally: Tally) -> None:
     from urlsieve._kernel import FingerprintSet
+    from urlsieve.doors.cli.ahead import ahead
 
     table = FingerprintSet()
-    for block in lines.blocks():
-        if namespace.null:
-            records = lines.split(block)
-            keys = canonicalizer.canonicalize_many(records)
-            status = keys.status
-            flags = table.add_many(keys.fingerprints, status)
-            chosen = ((keys[i] or "").encode() if namespace.key else records[i] for i, flag in enumerate(flags) if flag == 1)
-            data = b"".join(text + lines.separator for text in chosen)
-        else:
-            found = canonicalizer.lines(block)
-            status = found.status
-            flags = table.add_many(found.fingerprints, status)
+    if namespace.null:
+        _records(canonicalizer, table, lines, output, namespace, tally)
+    else:
+        # Reading and the kernel release the GIL: they run beside the table and the output.
+        for found in ahead(map(canonicalizer.lines, lines.blocks())):
+            flags = table.add_many(found.fingerprints, found.status)
             data = found.select(flags, keys=namespace.key)
-        if data:
-            output.write(data)
-        _count(tally, flags, status)
+            if data:
+                output.write(data)
+            _count(tally, flags, found.status)
     tally.extra["expected_collisions"] = expected_collisions(tally.new)
     if namespace.stats:
         tally.extra["table_bytes"] = table.nbytes
+
+
+def _records(
+    canonicalizer: Canonicalizer, table: FingerprintSet, lines: Lines, output: Output, namespace: argparse.Namespace, tally: Tally
+) -> None:
+    """The same for records that end with NUL and may hold newlines, which the kernel's own line cutter does not know."""
+    for block in lines.blocks():
+        records = lines.split(block)
+        keys = canonicalizer.canonicalize_many(records)
+        flags = table.add_many(keys.fingerprints, keys.status)
+        chosen = ((keys[i] or "").encode() if namespace.key else records[i] for i, flag in enumerate(flags) if flag == 1)
+        output.write(b"".join(text + lines.separator for text in chosen))
+        _count(tally, flags, keys.status)
 
 
 def _durable(sieve: Sieve, lines: Lines, output: Output, namespace: argparse.Namespace, tally: Tally) -> None:
