@@ -200,9 +200,9 @@ def test_wait_ends_when_something_is_pushed_and_holds_up_no_other_verb():
 def test_keepalive_holds_a_lease_over_its_deadline():
     async def test(sieve):
         await sieve.push(URLS[0])
-        leases = await sieve.pop(lease=0.3)
-        async with sieve.keepalive(leases, 0.3) as lost:
-            await asyncio.sleep(1.0)
+        leases = await sieve.pop(lease=2.0)
+        async with sieve.keepalive(leases, 2.0) as lost:
+            await asyncio.sleep(2.3)
             assert [] == await sieve.pop()
         assert [] == lost
         assert "done" == (await sieve.done(leases[0])).state

@@ -110,11 +110,11 @@ def test_a_worker_killed_in_the_middle_loses_nothing(serve, worker, sieve):
 
 def test_a_lease_shorter_than_the_fetch_is_kept_alive(serve, worker):
     async def slow(_):
-        await asyncio.sleep(4)
+        await asyncio.sleep(5)
         return page()
 
     site = serve({"/": slow})
-    workers = [worker(site.url + "/", "--delay", "0", "--lease", "1.5") for _ in range(2)]
+    workers = [worker(site.url + "/", "--delay", "0", "--lease", "3") for _ in range(2)]
     results = [process.end() for process in workers]
     assert [0, 0] == [result.status for result in results]
     assert {"/": 1} == dict(site.asked)
