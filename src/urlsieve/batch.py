@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -78,8 +78,9 @@ def prepare(
     rejected: dict[str, int] = {}
     for reason in refused.values():
         rejected[reason] = rejected.get(reason, 0) + 1
-    rows = _Rows(keys, items, defaults, canonicalizer, group_of)
-    return Prepared(len(texts), Offers(fingerprints, lambda i: rows.row(index[i]), rejected), index, refused)
+    source = _Rows(keys, items, defaults, canonicalizer, group_of)
+    rows = (lambda at: source.rows([index[i] for i in at])) if refused else source.rows
+    return Prepared(len(texts), Offers(fingerprints, rows, rejected), index, refused)
 
 
 def _text_of(item: URLItem) -> str | bytes:
@@ -93,6 +94,10 @@ def _text_of(item: URLItem) -> str | bytes:
     return item.url
 
 
+#: Stands for a URL given as text among items: everything from the call.
+_PLAIN = URLItem("")
+
+
 class _Rows:
     """Rows made when the store asks for them: a batch of known URLs makes none."""
 
@@ -103,19 +108,29 @@ class _Rows:
         self._canonicalizer, self._group_of = canonicalizer, group_of
         self._groups: dict[str, int] = {}
 
-    def row(self, i: int) -> OfferRow:
+    def rows(self, at: Sequence[int]) -> list[OfferRow]:
+        keys, d, group_of, group_ids = self._keys, self._defaults, self._group_of, self._groups
+        if self._items:
+            return [self._row_of(self._items[i], i) if i in self._items else self._row_of(_PLAIN, i) for i in at]
+        priority, depth, via, meta, due = d.priority, d.depth, d.via, d.meta, d.due
+        found = []
+        for i in at:
+            group = group_of(keys.host(i))
+            group_id = group_ids.get(group)
+            if group_id is None:
+                group_id = self._id(group)
+            url = storable(keys.absolute(i))
+            found.append(OfferRow(keys.site(i), group, group_id, url, priority, depth, via, meta, due))
+        return found
+
+    def _row_of(self, item: URLItem, i: int) -> OfferRow:
         keys, d = self._keys, self._defaults
-        url = storable(keys.absolute(i))
-        site = keys.site(i)
-        item = self._items.get(i)
-        if item is None:
-            group = self._group_of(keys.host(i))
-            return OfferRow(site, group, self._id(group), url, d.priority, d.depth, d.via, d.meta, d.due)
         group = checks.text("group", item.group) or self._group_of(keys.host(i))
         via = checks.text("via", item.via) or d.via
         meta = checks.to_json(item.meta) or d.meta
         priority, depth, due = item.priority or d.priority, item.depth or d.depth, d.due if item.due is None else item.due
-        return OfferRow(site, group, self._id(group), url, priority, depth, via, meta, due, item.variant)
+        url = storable(keys.absolute(i))
+        return OfferRow(keys.site(i), group, self._id(group), url, priority, depth, via, meta, due, item.variant)
 
     def _id(self, group: str) -> int:
         found = self._groups.get(group)
@@ -135,6 +150,8 @@ def storable(url: str | bytes) -> str | bytes:
             return url.decode("utf-8")
         except UnicodeDecodeError:
             return _BYTES + url if url.startswith(b"\0") else url
+    if url.isascii():
+        return url
     try:
         url.encode("utf-8")
     except UnicodeEncodeError:
@@ -161,10 +178,18 @@ def merge(parts: list[Prepared]) -> Offers:
     """Several prepared batches as one atomic offer."""
     if len(parts) == 1:
         return parts[0].offers
-    rows: list[tuple[Callable[[int], OfferRow], int]] = []
+    sources: list[tuple[Prepared, int]] = []
     rejected: dict[str, int] = {}
     for part in parts:
-        rows += [(part.offers.row, i) for i in range(len(part.offers.fingerprints) // 16)]
+        sources += [(part, i) for i in range(len(part.offers.fingerprints) // 16)]
         for reason, many in part.offers.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + many
-    return Offers(b"".join(part.offers.fingerprints for part in parts), lambda i: rows[i][0](rows[i][1]), rejected)
+
+    def rows(at: Sequence[int]) -> list[OfferRow]:
+        found = []
+        for i in at:
+            part, its = sources[i]
+            found += part.offers.rows((its,))
+        return found
+
+    return Offers(b"".join(part.offers.fingerprints for part in parts), rows, rejected)

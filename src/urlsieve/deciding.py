@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-
 from urlsieve.batch import Prepared
 from urlsieve.errors import StoreUnavailable
 from urlsieve.frontier.settle import decide
@@ -72,10 +70,10 @@ def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) 
     prepared = targets(row, outcome)
     if prepared is None:
         return change
-    offers = prepared.offers
+    prints = prepared.offers.fingerprints
     pairs = {}
-    for i in range(len(offers.fingerprints) // 16):
-        fingerprint = offers.fingerprints[16 * i : 16 * i + 16]
-        if fingerprint != row.fingerprint and fingerprint not in pairs:
-            pairs[fingerprint] = offers.row(i)
-    return replace(change, targets=tuple(pairs.items()))
+    for i, offered in enumerate(prepared.offers.rows(range(len(prints) // 16))):
+        fingerprint = prints[16 * i : 16 * i + 16]
+        if fingerprint != row.fingerprint:
+            pairs.setdefault(fingerprint, offered)
+    return change._replace(targets=tuple(pairs.items()))

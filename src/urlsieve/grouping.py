@@ -20,7 +20,6 @@ def grouping(header: Header) -> Callable[[str], str]:
 
     @lru_cache(maxsize=65_536)
     def domain(host: str) -> str:
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        return registrable_domain(name, suffixes) or host
+        return registrable_domain(host, suffixes) or host
 
     return domain

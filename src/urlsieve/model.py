@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -85,10 +85,10 @@ class OfferRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `row(i)` is asked only for what the store must write."""
+    """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `rows(positions)` is asked only for what the store must write."""
 
     fingerprints: bytes
-    row: Callable[[int], OfferRow]
+    rows: Callable[[Sequence[int]], list[OfferRow]]
     rejected: Mapping[str, int] = field(default_factory=dict)  # refused before the store, by reason: counted there
 
 
@@ -120,8 +120,7 @@ class Header:
     suffixes: str = ""  # group_by "domain": the public suffix list as it was at creation (zlib, base85)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A leased entry as the store has it: what the worker gets and what `settle` decides on."""
 
     token: str
@@ -156,8 +155,7 @@ class Health:
     ok_at: float = 0.0  # last success
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One leased entry's new state. The store applies it only if `token` is current."""
 
     token: str

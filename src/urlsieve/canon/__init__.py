@@ -37,9 +37,14 @@ __all__ = [
 ]
 
 
+@lru_cache(maxsize=8)
+def _shared(profile: str) -> Canonicalizer:
+    return Canonicalizer(profile=profile)
+
+
 @lru_cache(maxsize=32)
-def _shared(profile: str = "safe", secret: int = 0) -> Canonicalizer:
-    return Canonicalizer(profile=profile, secret=secret)
+def _keyed(secret: int) -> Canonicalizer:
+    return Canonicalizer(secret=secret)
 
 
 def _for(profile: str, rules: object) -> Canonicalizer:
@@ -65,7 +70,7 @@ def canonicalize_many(
 
 def fingerprint(url: str | bytes, *, variant: bytes = b"", secret: int = 0) -> bytes:
     """16 bytes: site half, then URL half, little-endian, keyed with `secret` (below 2**128). Raises InvalidURL."""
-    return _shared("safe", secret).fingerprint(url, variant=variant)
+    return _keyed(secret).fingerprint(url, variant=variant)
 
 
 def explain(

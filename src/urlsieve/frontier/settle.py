@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from urlsieve.frontier.backoff import retry_delay
@@ -53,7 +52,7 @@ def _asked_again(change: Change, row: Row) -> Change:
     """Somebody asked for it again while it was out: it returns, with a new count of attempts."""
     if not row.again:
         return change
-    return replace(change, state=State.PENDING, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None, reason=None)
+    return change._replace(state=State.PENDING, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None, reason=None)
 
 
 def _release(row: Row, health: Health, outcome: Outcome, now: float) -> Decision:

@@ -90,11 +90,18 @@ class FairLock:
     """One writer at a time over all processes, and none starves.
 
     Whoever wants to write queues at `turn` and keeps it until it has `write`: the one that just wrote must queue again behind it.
+    If others were waiting when it had finished, it also lets them go first for as long as it had kept them waiting: otherwise, of
+    processes that push the same URLs in the same order, the first one is first at every batch and wins them all.
     Both are advisory locks of the kernel, so a killed process leaves nothing behind.
     """
 
+    #: Seconds of giving way at most, and how often in a row the queue must be seen empty to end it before.
+    LONGEST_WAY, QUIET = 0.25, 10
+
     def __init__(self, directory: Path) -> None:
         self._fds: list[int] = []
+        self._since = 0.0
+        self._give_way_until = 0.0
         try:
             for name in ("turn.lock", "write.lock"):
                 self._fds.append(os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
@@ -106,11 +113,26 @@ class FairLock:
     def acquire(self, patience: float) -> None:
         give_up = time.monotonic() + patience
         turn, write = self._fds
+        self._give_way()
         self._take(turn, give_up, patience)
         try:
             self._take(write, give_up, patience)
         finally:
             fcntl.flock(turn, fcntl.LOCK_UN)
+        self._since = time.monotonic()
+
+    def _give_way(self) -> None:
+        quiet = 0
+        while quiet < self.QUIET and time.monotonic() < self._give_way_until:
+            quiet = 0 if self._somebody_waits() else quiet + 1
+            time.sleep(0.0005)
+
+    def _somebody_waits(self) -> bool:
+        turn = self._fds[0]
+        if not self._try(turn):
+            return True
+        fcntl.flock(turn, fcntl.LOCK_UN)
+        return False
 
     def _take(self, fd: int, give_up: float, patience: float) -> None:
         pause = 0.001
@@ -131,6 +153,8 @@ class FairLock:
         return True
 
     def release(self) -> None:
+        now = time.monotonic()
+        self._give_way_until = now + min(now - self._since, self.LONGEST_WAY) if self._somebody_waits() else 0.0
         fcntl.flock(self._fds[1], fcntl.LOCK_UN)
 
     def close(self) -> None:

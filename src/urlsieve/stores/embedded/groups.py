@@ -8,7 +8,7 @@ from typing import Any
 
 from urlsieve.frontier.health import is_half_open
 from urlsieve.frontier.turn import Place, Placed, place
-from urlsieve.model import GroupRow, Health, Policy
+from urlsieve.model import GroupRow, Health, Klass, Policy
 from urlsieve.stores.embedded.ledger import Transaction
 
 COLUMNS = (
@@ -130,22 +130,29 @@ def ensure(tx: Transaction, names: dict[int, str]) -> None:
 
 
 class Arrivals:
-    """Entries that become pending in one transaction: the highest priority per group and class, then one write per group."""
+    """Entries that become pending in one transaction: counted, and the highest priority per group and class, for one write per group."""
 
     def __init__(self) -> None:
         self._tops: dict[int, list[int | None]] = {}
         self._names: dict[int, str] = {}
+        self._added = [0, 0, 0]
 
     def add(self, group_id: int, klass: int, priority: int, name: str | None = None) -> None:
-        """`name`: given where the group may be new."""
+        """One more is pending. `name`: given where the group may be new."""
+        self._added[klass] += 1
         tops = self._tops.get(group_id)
         if tops is None:
             tops = self._tops[group_id] = [None, None, None]
+            if name is not None:
+                self._names[group_id] = name
         top = tops[klass]
         if top is None or priority > top:
             tops[klass] = priority
-        if name is not None:
-            self._names[group_id] = name
+
+    def raised(self, group_id: int, klass: int, priority: int) -> None:
+        """One that was pending already has this priority now."""
+        self.add(group_id, klass, priority)
+        self._added[klass] -= 1
 
     def name(self, group_id: int, name: str) -> None:
         """A group whose entry does not queue now (delayed, done) must have its row too."""
@@ -154,25 +161,31 @@ class Arrivals:
 
     def write(self, tx: Transaction, policy: Policy, now: float) -> None:
         """New rows in order of arrival; of the others only those whose head changes."""
+        for klass, many in enumerate(self._added):
+            tx.count(_PENDING[klass], many)
+        tx.count("pending", sum(self._added))
         if not self._tops:
             return
-        have = load(tx, self._tops)
-        missing = {gid: self._names[gid] for gid in self._tops if gid not in have}
+        heads = {row[0]: row[1:] for row in tx.rows("SELECT id, top0, top1, top2 FROM grp WHERE id IN", list(self._tops))}
+        missing = {gid: self._names[gid] for gid in self._tops if gid not in heads}
         if missing:
             ensure(tx, missing)
-            have.update(load(tx, missing))
-        changed = []
-        for gid, tops in self._tops.items():  # insertion order: the order of arrival gives the tickets
+        higher = [gid for gid, tops in self._tops.items() if any(map(_higher, tops, heads.get(gid, _EMPTY)))]
+        have = load(tx, higher)
+        for gid in higher:  # insertion order: the order of arrival gives the tickets
             group = have[gid]
-            raised = False
-            for klass, top in enumerate(tops):
-                held = group.tops[klass]
-                if top is not None and (held is None or top > held):
+            for klass, top in enumerate(self._tops[gid]):
+                if _higher(top, group.tops[klass]):
                     group.tops[klass] = top
-                    raised = True
-            if raised:
-                changed.append(group)
-        save(tx, changed, policy, now)
+        save(tx, [have[gid] for gid in higher], policy, now)
+
+
+_PENDING = tuple(f"pending.{klass.name.lower()}" for klass in Klass)
+_EMPTY = (None, None, None)
+
+
+def _higher(top: int | None, held: int | None) -> bool:
+    return top is not None and (held is None or top > held)
 
 
 def refresh(tx: Transaction, ids: Iterable[int], policy: Policy, now: float) -> None:

@@ -44,15 +44,9 @@ def _wake_entries(tx: Transaction, arrivals: Arrivals, now: float) -> None:
         return
     first = tx.take("entry", len(due))
     tx.executemany("UPDATE entry SET state = 0, due = NULL, seq = ? WHERE id = ?", [(first + i, row[0]) for i, row in enumerate(due)])
-    _queued(tx, arrivals, due)
-    tx.count("delayed", -len(due))
-
-
-def _queued(tx: Transaction, arrivals: Arrivals, rows: Sequence[tuple[int, int, int, int]]) -> None:
-    for _, group_id, klass, priority in rows:
+    for _, group_id, klass, priority in due:
         arrivals.add(group_id, klass, priority)
-        tx.count(f"pending.{Klass(klass).name.lower()}")
-    tx.count("pending", len(rows))
+    tx.count("delayed", -len(due))
 
 
 def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> int:
@@ -74,7 +68,8 @@ def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> in
     tx.executemany(
         "UPDATE entry SET state = 4, token = NULL, deadline = NULL, again = 0, reason = 'lease expired', settled = ? WHERE id = ?", dead
     )
-    _queued(tx, arrivals, back)
+    for _, group_id, klass, priority in back:
+        arrivals.add(group_id, klass, priority)
     tx.count("leased", -len(expired))
     tx.count("dead", len(dead))
     out: dict[int, int] = {}

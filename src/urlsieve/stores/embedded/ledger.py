@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,8 +49,9 @@ class Transaction:
         self.db = db
         self.execute = db.execute
         self.executemany = db.executemany
+        self.after_commit: list[Callable[[], None]] = []
         self._deltas: dict[str, int] = {}
-        self._read: dict[str, int] = {}
+        self._read: dict[str, int] | None = None
 
     def rows(self, head: str, values: Sequence[Any], tail: str = "") -> Iterator[Any]:
         """`head (?, ?, …) tail` over chunks of `values`."""
@@ -59,10 +60,9 @@ class Transaction:
 
     def value(self, name: str) -> int:
         """A counter as it stands inside this transaction."""
-        if name not in self._read:
-            row = self.execute("SELECT n FROM counter WHERE name = ?", (name,)).fetchone()
-            self._read[name] = row[0] if row else 0
-        return self._read[name] + self._deltas.get(name, 0)
+        if self._read is None:
+            self._read = dict(self.execute("SELECT name, n FROM counter"))
+        return self._read.get(name, 0) + self._deltas.get(name, 0)
 
     def count(self, name: str, by: int = 1) -> None:
         if by:
@@ -140,6 +140,8 @@ class Ledger:
             yield tx
             tx.flush()
             self._db.execute("COMMIT")
+            for action in tx.after_commit:
+                action()
         except BaseException:
             if self._db.in_transaction:  # a full disk has already rolled back
                 self._db.execute("ROLLBACK")

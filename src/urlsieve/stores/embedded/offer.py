@@ -2,296 +2,223 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Transaction
+from urlsieve.stores.embedded.sites import Limits, Sites
 
-INSERT = (
-    "INSERT INTO entry (id, seq, fp, grp, state, class, priority, added, due, depth, url, via, meta, variant, settled) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
 #: Above the high-water mark priorities up to this are refused at once, larger ones at HEADROOM times the mark.
 LOW_PRIORITY, HEADROOM = 0, 1.25
 
 _SEEN, _NEW, _RAISED, _REQUEUED = (int(v) for v in (Verdict.SEEN, Verdict.NEW, Verdict.RAISED, Verdict.REQUEUED))
 
 
-def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: float) -> bytes:
-    return _Offering(tx, offers, mode, policy, now).run()
+def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: float, sites: Sites) -> bytes:
+    """One verdict per offer. The first of equals decides."""
+    keys = seen.split(offers.fingerprints)
+    verdicts = bytearray(len(keys))
+    found = seen.find(tx.db, keys)
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    fresh = [(key, i) for key, i in first.items() if key not in found] if found else list(first.items())
+    arrivals = Arrivals()
+    if fresh:
+        _take(tx, offers, fresh, mode, verdicts, arrivals, policy=policy, now=now, sites=sites)
+    if found and mode in (Mode.RAISE, Mode.AGAIN):
+        old = [(key, i) for key, i in first.items() if key in found]
+        _Known(tx, mode, arrivals, now).handle(old, offers.rows([i for _, i in old]), found, verdicts)
+    for reason, many in offers.rejected.items():
+        tx.count(f"rejected.{reason}", many)
+    arrivals.write(tx, policy, now)
+    return bytes(verdicts)
 
 
-class _Offering:
-    """One batch on its way: what is to be written collects here and is written at the end."""
+def _take(
+    tx: Transaction,
+    offers: Offers,
+    fresh: list[tuple[bytes, int]],
+    mode: Mode,
+    verdicts: bytearray,
+    arrivals: Arrivals,
+    *,
+    policy: Policy,
+    now: float,
+    sites: Sites,
+) -> None:
+    """What was not seen: marked, and queued unless the mode only marks."""
+    rows = offers.rows([i for _, i in fresh])
+    if mode is not Mode.MARK_KNOWN:
+        fresh, rows = _allowed(tx, fresh, rows, mode, verdicts, policy)
+    for _, i in fresh:
+        verdicts[i] = _NEW
+    sites.add(tx, {key[:8]: row.site for (key, _), row in zip(fresh, rows, strict=True)})
+    if mode is Mode.MARK_KNOWN:
+        seen.add(tx, [(key, seen.KNOWN) for key, _ in fresh])
+        tx.count("known", len(fresh))
+        return
+    tx.count("accepted", len(fresh))
+    if mode is Mode.MARK_DONE:
+        tx.count("done", len(fresh))
+        if not policy.keep_urls:
+            seen.add(tx, [(key, seen.DONE_WITHOUT_TEXT) for key, _ in fresh])
+            return
+    number = tx.take("entry", len(fresh))
+    state = State.DONE if mode is Mode.MARK_DONE else State.PENDING
+    insert(tx, [(entry, key, row) for entry, ((key, _), row) in enumerate(zip(fresh, rows, strict=True), number)], state, Klass.NEW, arrivals, now)
+    seen.add(tx, sorted((key, entry) for entry, (key, _) in enumerate(fresh, number)))
 
-    def __init__(self, tx: Transaction, offers: Offers, mode: Mode, policy: Policy, now: float) -> None:
-        self.tx, self.mode, self.policy, self.now, self.keep_urls = tx, mode, policy, now, policy.keep_urls
-        self.row = offers.row
-        self.keys = seen.split(offers.fingerprints)
-        self.rejected = offers.rejected
-        self.verdicts = bytearray(len(self.keys))
-        self.arrivals = Arrivals()
-        self.entries: list[tuple[object, ...]] = []
-        self.marks: list[tuple[bytes, int]] = []
-        self.sites: dict[int, str] = {}
-        self.room = _Room(tx, policy)
-        self.limits = _Limits(tx)
 
-    def run(self) -> bytes:
-        tx, mode = self.tx, self.mode
-        found = seen.find(tx.db, self.keys)
-        fresh: set[bytes] = set()
-        old: dict[bytes, int] = {}
-        for i, key in enumerate(self.keys):
-            if key in found:
-                if mode in (Mode.RAISE, Mode.AGAIN):
-                    old.setdefault(key, i)
-            elif key not in fresh and self._take(i, key):
-                fresh.add(key)
-        if old:
-            self._known(old, found)
-        for reason, many in self.rejected.items():
-            tx.count(f"rejected.{reason}", many)
-        self._write()
-        return bytes(self.verdicts)
+def insert(
+    tx: Transaction, found: list[tuple[int, bytes, OfferRow]], state: State, klass: Klass, arrivals: Arrivals, now: float
+) -> None:
+    """Rows of `entry` (number, fingerprint, row); the number is id and order of arrival. PENDING with a due time to come is DELAYED.
 
-    def _take(self, i: int, key: bytes) -> bool:
-        row = self.row(i)
-        site_id = int.from_bytes(key[:8], "little", signed=True)
-        if self.mode is Mode.MARK_KNOWN:
-            self.marks.append((key, seen.KNOWN))
-            self.tx.count("known")
+    Rows are written by the columns they really have: a NULL or bytes parameter costs the driver more than the whole rest of its row.
+    """
+    plain: list[tuple[Any, ...]] = []
+    others: dict[str, list[tuple[Any, ...]]] = {}
+    for entry, key, (_, group, group_id, url, priority, depth, via, meta, due, variant) in found:
+        values = (entry, entry, bytearray(key), group_id, priority, now, depth, url)
+        if state is State.PENDING and via is None and meta is None and due is None and not variant:
+            arrivals.add(group_id, klass, priority, group)
+            plain.append(values)
+            continue
+        now_state = state
+        more: dict[str, Any] = {"settled": now} if state is State.DONE else {"via": via, "meta": meta}
+        if variant:
+            more["variant"] = variant
+        if state is State.DONE:
+            arrivals.name(group_id, group)
+        elif due is not None and due > now:
+            now_state, more["due"] = State.DELAYED, due
+            arrivals.name(group_id, group)
+            tx.count("delayed")
         else:
-            refused = self._refused(row, site_id)
-            if refused is not None:
-                self.verdicts[i] = refused
-                self.tx.count(f"rejected.{Verdict(refused).name.lower()}")
-                return False
-            self._enter(row, key, site_id)
-        self.sites[site_id] = row.site
-        self.verdicts[i] = _NEW
-        return True
+            arrivals.add(group_id, klass, priority, group)
+        more = {name: value for name, value in more.items() if value is not None}
+        others.setdefault(_insert(now_state, klass, tuple(more)), []).append((*values, *more.values()))
+    if plain:
+        tx.executemany(_insert(state, klass, ()), plain)
+    for sql, rows in others.items():
+        tx.executemany(sql, rows)
 
-    def _refused(self, row: OfferRow, site_id: int) -> int | None:
-        if not self.limits.allow(site_id):
-            return int(Verdict.LIMIT)
-        if self.mode is not Mode.MARK_DONE and not self.room.allow(row.priority):
-            return int(Verdict.FULL)
-        self.limits.taken(site_id)
-        return None
 
-    def _enter(self, row: OfferRow, key: bytes, site_id: int) -> None:
-        tx = self.tx
-        tx.count("accepted")
-        if self.mode is Mode.MARK_DONE:
-            tx.count("done")
-            if not self.keep_urls:
-                self.marks.append((key, seen.DONE_WITHOUT_TEXT))
-                return
-            state, due, settled = State.DONE, None, self.now
-            self.arrivals.name(row.group_id, row.group)
+@lru_cache(maxsize=256)
+def _insert(state: State, klass: Klass, more: tuple[str, ...]) -> str:
+    columns = ("id", "seq", "fp", "grp", "priority", "added", "depth", "url", *more, "state", "class")
+    marks = ",".join("?" * (len(columns) - 2))
+    return f"INSERT INTO entry ({', '.join(columns)}) VALUES ({marks},{int(state)},{int(klass)})"
+
+
+def _allowed(
+    tx: Transaction, fresh: list[tuple[bytes, int]], rows: list[OfferRow], mode: Mode, verdicts: bytearray, policy: Policy
+) -> tuple[list[tuple[bytes, int]], list[OfferRow]]:
+    """Limits of sites and the high-water mark; usually neither is set, and nothing is asked."""
+    limits = Limits(tx)
+    mark = None if mode is Mode.MARK_DONE else policy.high_water
+    if mark is None and not limits:
+        return fresh, rows
+    waiting = tx.value("pending") + tx.value("delayed")
+    kept, kept_rows = [], []
+    for (key, i), row in zip(fresh, rows, strict=True):
+        if not limits.allow(key):
+            verdicts[i] = int(Verdict.LIMIT)
+            tx.count("rejected.limit")
+        elif mark is not None and waiting >= (mark if row.priority <= LOW_PRIORITY else mark * HEADROOM):
+            verdicts[i] = int(Verdict.FULL)
+            tx.count("rejected.full")
         else:
-            state, due = (State.DELAYED, row.due) if row.due is not None and row.due > self.now else (State.PENDING, None)
-            settled = None
-            self.room.taken()
-            if state is State.PENDING:
-                self.arrivals.add(row.group_id, Klass.NEW, row.priority, row.group)
-                tx.count("pending")
-                tx.count("pending.new")
-            else:
-                self.arrivals.name(row.group_id, row.group)
-                tx.count("delayed")
-        entry = tx.take("entry")
-        self.entries.append(
-            (
-                entry,
-                entry,
-                key,
-                row.group_id,
-                int(state),
-                int(Klass.NEW),
-                row.priority,
-                self.now,
-                due,
-                row.depth,
-                row.url,
-                row.via,
-                row.meta,
-                row.variant or None,
-                settled,
-            )
-        )
-        self.marks.append((key, entry))
+            waiting += 1
+            limits.taken(key)
+            kept.append((key, i))
+            kept_rows.append(row)
+    limits.write()
+    return kept, kept_rows
 
-    def _known(self, old: dict[bytes, int], found: dict[bytes, int]) -> None:
-        """RAISE and AGAIN on what is seen already; the first of equals decides."""
-        by_entry = {found[key]: key for key in old if found[key] > 0}
-        rows = self.tx.rows("SELECT id, state, class, priority, due, grp FROM entry WHERE id IN", list(by_entry))
-        states = {row[0]: row[1:] for row in rows}
-        for key, i in old.items():
+
+class _Known:
+    """RAISE and AGAIN on what is seen already."""
+
+    def __init__(self, tx: Transaction, mode: Mode, arrivals: Arrivals, now: float) -> None:
+        self.tx, self.mode, self.arrivals, self.now = tx, mode, arrivals, now
+
+    def handle(self, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray) -> None:
+        ids = [found[key] for key, _ in old if found[key] > 0]
+        states: dict[int, tuple[Any, ...]] = {}
+        if ids:
+            select = "SELECT id, state, class, priority, due, grp FROM entry WHERE id IN"
+            states = {row[0]: row[1:] for row in self.tx.rows(select, ids)}
+        for (key, i), row in zip(old, rows, strict=True):
             entry = found[key]
             if entry > 0:
-                self.verdicts[i] = self._lift_or_requeue(i, key, entry, *states[entry])
+                verdicts[i] = self._lift_or_requeue(row, entry, *states[entry])
             elif self.mode is Mode.AGAIN:
-                self.verdicts[i] = self._revive(i, key, entry)
+                verdicts[i] = self._revive(row, key, entry)
 
-    def _lift_or_requeue(
-        self, i: int, key: bytes, entry: int, state: int, klass: int, priority: int, due: float | None, group_id: int
-    ) -> int:
-        row = self.row(i)
+    def _lift_or_requeue(self, row: OfferRow, entry: int, state: int, klass: int, priority: int, due: float | None, group: int) -> int:
         if state in (State.PENDING, State.DELAYED):
-            return self._lift(row, entry, state, klass, priority, due, group_id)
+            return self._lift(row, entry, state, klass, priority, due, group)
         if self.mode is not Mode.AGAIN:
             return _SEEN
         if state == State.LEASED:
             self.tx.execute("UPDATE entry SET again = 1 WHERE id = ?", (entry,))
             return _REQUEUED
-        klass = int(Klass.RETRY if state == State.DEAD else Klass.REVISIT)
-        self._requeue(row, entry, klass, group_id, "dead" if state == State.DEAD else "done")
+        was = State(state)
+        self._requeue(row, entry, Klass.RETRY if was is State.DEAD else Klass.REVISIT, group, was.name.lower())
         return _REQUEUED
 
-    def _lift(self, row: OfferRow, entry: int, state: int, klass: int, priority: int, due: float | None, group_id: int) -> int:
+    def _lift(self, row: OfferRow, entry: int, state: int, klass: int, priority: int, due: float | None, group: int) -> int:
         """Priority only upwards, due only earlier; with nothing due the URL is wanted now."""
         wanted = row.due if row.due is not None and row.due > self.now else None
         sooner = state == State.DELAYED and (wanted is None or (due is not None and wanted < due))
         if row.priority <= priority and not sooner:
             return _SEEN
         priority = max(priority, row.priority)
-        if state == State.DELAYED and sooner and wanted is None:
-            self.tx.execute("UPDATE entry SET state = 0, due = NULL, priority = ? WHERE id = ?", (priority, entry))
-            self.tx.count("delayed", -1)
-            self._queued(klass)
-        elif state == State.DELAYED:
+        if state == State.DELAYED and (wanted is not None or not sooner):
             self.tx.execute("UPDATE entry SET priority = ?, due = ? WHERE id = ?", (priority, wanted if sooner else due, entry))
             return _RAISED
+        if state == State.DELAYED:
+            values = (priority, self.tx.take("entry"), entry)
+            self.tx.execute("UPDATE entry SET state = 0, due = NULL, priority = ?, seq = ? WHERE id = ?", values)
+            self.tx.count("delayed", -1)
+            self.arrivals.add(group, klass, priority)
         else:
             self.tx.execute("UPDATE entry SET priority = ? WHERE id = ?", (priority, entry))
-        self.arrivals.add(group_id, klass, priority)
+            self.arrivals.raised(group, klass, priority)
         return _RAISED
 
-    def _queued(self, klass: int) -> None:
-        self.tx.count("pending")
-        self.tx.count(f"pending.{Klass(klass).name.lower()}")
-
-    def _requeue(self, row: OfferRow, entry: int, klass: int, group_id: int, was: str) -> None:
+    def _requeue(self, row: OfferRow, entry: int, klass: Klass, group: int, was: str) -> None:
         """A row that is there: its text stays as first found; attempts start anew."""
         later = row.due is not None and row.due > self.now
+        state, due = (State.DELAYED, row.due) if later else (State.PENDING, None)
         self.tx.execute(
             "UPDATE entry SET state = ?, due = ?, class = ?, priority = ?, attempt = 0, excused = 0, again = 0, failed_at = NULL, "
             "reason = NULL, settled = NULL, depth = ?, via = ?, meta = ?, added = ?, seq = ? WHERE id = ?",
-            (
-                int(State.DELAYED if later else State.PENDING),
-                row.due if later else None,
-                klass,
-                row.priority,
-                row.depth,
-                row.via,
-                row.meta,
-                self.now,
-                self.tx.take("entry"),
-                entry,
-            ),
+            (int(state), due, int(klass), row.priority, row.depth, row.via, row.meta, self.now, self.tx.take("entry"), entry),
         )
         self.tx.count(was, -1)
         if later:
             self.tx.count("delayed")
         else:
-            self._queued(klass)
-            self.arrivals.add(group_id, klass, row.priority)
+            self.arrivals.add(group, klass, row.priority)
 
-    def _revive(self, i: int, key: bytes, entry: int) -> int:
+    def _revive(self, row: OfferRow, key: bytes, entry: int) -> int:
         """Seen, but without a row: the text is the offer's."""
-        row = self.row(i)
         if entry == seen.KNOWN:
             self.tx.count("known", -1)
             self.tx.count("accepted")
-            self.limits.taken(int.from_bytes(key[:8], "little", signed=True))
+            limits = Limits(self.tx)
+            limits.taken(key)
+            limits.write()
         else:
             self.tx.count("dead" if entry == seen.DEAD_WITHOUT_TEXT else "done", -1)
         klass = Klass.RETRY if entry == seen.DEAD_WITHOUT_TEXT else Klass.REVISIT
-        later = row.due is not None and row.due > self.now
         number = self.tx.take("entry")
-        values = (
-            number,
-            number,
-            key,
-            row.group_id,
-            int(State.DELAYED if later else State.PENDING),
-            int(klass),
-            row.priority,
-            self.now,
-            row.due if later else None,
-            row.depth,
-            row.url,
-            row.via,
-            row.meta,
-            row.variant or None,
-            None,
-        )
-        self.entries.append(values)
+        insert(self.tx, [(number, key, row)], State.PENDING, klass, self.arrivals, self.now)
         seen.assign(self.tx, [(number, key)])
-        if later:
-            self.tx.count("delayed")
-            self.arrivals.name(row.group_id, row.group)
-        else:
-            self._queued(int(klass))
-            self.arrivals.add(row.group_id, int(klass), row.priority, row.group)
         return _REQUEUED
-
-    def _write(self) -> None:
-        tx = self.tx
-        if self.sites:
-            add_sites(tx, self.sites)
-        if self.marks:
-            seen.add(tx, self.marks)
-        if self.entries:
-            tx.executemany(INSERT, self.entries)
-        self.limits.write()
-        self.arrivals.write(tx, self.policy, self.now)
-
-
-def add_sites(tx: Transaction, sites: dict[int, str]) -> None:
-    have = {row[0] for row in tx.rows("SELECT id FROM site WHERE id IN", list(sites))}
-    new = [(site_id, name) for site_id, name in sites.items() if site_id not in have]
-    tx.executemany("INSERT INTO site (id, name) VALUES (?, ?)", new)
-    tx.count("sites", len(new))
-
-
-class _Room:
-    """The high-water mark: low priorities are refused first."""
-
-    def __init__(self, tx: Transaction, policy: Policy) -> None:
-        self._mark = policy.high_water
-        self._waiting = 0 if self._mark is None else tx.value("pending") + tx.value("delayed")
-
-    def allow(self, priority: int) -> bool:
-        if self._mark is None:
-            return True
-        return self._waiting < (self._mark if priority <= LOW_PRIORITY else self._mark * HEADROOM)
-
-    def taken(self) -> None:
-        self._waiting += 1
-
-
-class _Limits:
-    """Sites that have a limit on accepted URLs; usually none, and then nothing is asked."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        rows = tx.execute("SELECT id, lim, accepted FROM site WHERE lim IS NOT NULL")
-        self._left = {site_id: limit - accepted for site_id, limit, accepted in rows}
-        self._taken: dict[int, int] = {}
-
-    def allow(self, site_id: int) -> bool:
-        return self._left.get(site_id, 1) > 0
-
-    def taken(self, site_id: int) -> None:
-        if site_id in self._left:
-            self._left[site_id] -= 1
-            self._taken[site_id] = self._taken.get(site_id, 0) + 1
-
-    def write(self) -> None:
-        if self._taken:
-            self._tx.executemany(
-                "UPDATE site SET accepted = accepted + ? WHERE id = ?", [(many, site_id) for site_id, many in self._taken.items()]
-            )

@@ -1,4 +1,7 @@
-"""The seen set: fingerprints in, what the ledger knows of each out. The seam behind which the set may live elsewhere."""
+"""The seen set: fingerprints in, what the ledger knows of each out. The seam behind which the set may live elsewhere.
+
+Fingerprints are handed to SQLite as bytearrays: the driver looks for an adapter of every bytes object, and that costs more than the row.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ def find(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, int]:
     """fingerprint → entry, for those that are seen."""
     found: dict[bytes, int] = {}
     for marks, part in chunks(keys):
-        found.update(db.execute(f"SELECT fp, entry FROM seen WHERE fp IN ({marks})", part))
+        found.update(db.execute(f"SELECT fp, entry FROM seen WHERE fp IN ({marks})", [bytearray(key) for key in part]))
     return found
 
 
 def add(tx: Transaction, pairs: Sequence[tuple[bytes, int]]) -> None:
     """(fingerprint, entry) of fingerprints that are not seen."""
-    tx.executemany("INSERT INTO seen (fp, entry) VALUES (?, ?)", pairs)
+    tx.executemany("INSERT INTO seen (fp, entry) VALUES (?, ?)", [(bytearray(key), entry) for key, entry in pairs])
     tx.count("seen", len(pairs))
 
 

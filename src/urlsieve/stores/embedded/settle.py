@@ -10,12 +10,16 @@ from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Poli
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
 from urlsieve.stores.embedded.ledger import Transaction
-from urlsieve.stores.embedded.offer import INSERT, add_sites
+from urlsieve.stores.embedded.offer import insert
+from urlsieve.stores.embedded.sites import Sites
 
 _LEASED = (
     "SELECT e.id, e.token, e.fp, e.url, e.grp, e.priority, e.depth, e.attempt, e.class, e.deadline, e.via, e.meta, e.variant, "
     "e.excused, e.failed_at, e.again FROM entry e WHERE e.state = 1 AND e.id IN"
 )
+
+
+_STATE_NAMES = tuple(state.name.lower() for state in State)
 
 
 class Conflict(Exception):  # noqa: N818 - not an error: the caller decides again
@@ -86,12 +90,14 @@ def extend(tx: Transaction, tokens: Sequence[str], deadline: float) -> bytes:
 class Settling:
     """One batch of changes in one transaction."""
 
-    def __init__(self, tx: Transaction, policy: Policy, now: float) -> None:
-        self.tx, self.policy, self.now, self.keep_urls = tx, policy, now, policy.keep_urls
+    def __init__(self, tx: Transaction, policy: Policy, now: float, sites: Sites) -> None:
+        self.tx, self.policy, self.now, self.sites = tx, policy, now, sites
+        self.keep_urls = policy.keep_urls
         self.arrivals = Arrivals()
         self.out: dict[int, int] = {}  # leases that ended, by group
         self.turns: dict[int, float] = {}
         self.done: list[tuple[Any, ...]] = []
+        self.reasons: list[tuple[str, int]] = []
         self.gone: list[tuple[int, bytes]] = []
         self.other: list[tuple[Any, ...]] = []
 
@@ -111,7 +117,7 @@ class Settling:
         self._write()
         for i, change in enumerate(changes):
             if flags[i] and change.targets:
-                record_targets(self.tx, change.targets, self.policy, self.now)
+                record_targets(self.tx, change.targets, self.policy, self.now, self.sites)
         return bytes(flags)
 
     def _health(self, health: Sequence[HealthChange]) -> None:
@@ -132,15 +138,17 @@ class Settling:
         if change.counted is not None:
             tx.count(f"skipped.{change.counted}")
         tx.count("leased", -1)
-        tx.count(change.state.name.lower())
+        if change.state is not State.PENDING:
+            tx.count(_STATE_NAMES[change.state])
         if change.state is State.DONE:
             if self.keep_urls:
-                self.done.append((change.attempt, change.reason, self.now, entry))
+                self.done.append((self.now, entry))
+                if change.reason is not None:
+                    self.reasons.append((change.reason, entry))
             else:
                 self.gone.append((entry, fp))
             return
         if change.state is State.PENDING:
-            tx.count(f"pending.{change.klass.name.lower()}")
             self.arrivals.add(group_id, change.klass, priority)
         self.other.append(
             (
@@ -160,10 +168,12 @@ class Settling:
         tx = self.tx
         if self.done:
             tx.executemany(
-                "UPDATE entry SET state = 3, token = NULL, deadline = NULL, via = NULL, meta = NULL, attempt = ?, reason = ?, "
-                "settled = ?, failed_at = NULL WHERE id = ?",
+                "UPDATE entry SET state = 3, token = NULL, deadline = NULL, via = NULL, meta = NULL, failed_at = NULL, settled = ? "
+                "WHERE id = ?",
                 self.done,
             )
+        if self.reasons:
+            tx.executemany("UPDATE entry SET reason = ? WHERE id = ?", self.reasons)
         if self.gone:
             tx.executemany("DELETE FROM entry WHERE id = ?", [(entry,) for entry, _ in self.gone])
             seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, fp) for _, fp in self.gone])
@@ -182,13 +192,13 @@ class Settling:
 
 
 def record_targets(
-    tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float
+    tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float, sites: Sites
 ) -> None:
     """Redirect targets are entries of their own, done: also when they were waiting; a target leased by a worker is left alone."""
     rows = dict(targets)
     found = seen.find(tx.db, list(rows))
     new = {fp: row for fp, row in rows.items() if fp not in found or found[fp] == seen.KNOWN}
-    _record_new(tx, new, found, now, policy.keep_urls)
+    _record_new(tx, new, found, now, policy.keep_urls, sites)
     touched = set()
     ids = {found[fp]: fp for fp in rows if found.get(fp, 0) > 0}
     for entry, state, klass, group_id in list(tx.rows("SELECT id, state, class, grp FROM entry WHERE id IN", list(ids))):
@@ -213,42 +223,22 @@ def record_targets(
     refresh(tx, touched, policy, now)
 
 
-def _record_new(tx: Transaction, new: dict[bytes, OfferRow], found: dict[bytes, int], now: float, keep_urls: bool) -> None:
+def _record_new(
+    tx: Transaction, new: dict[bytes, OfferRow], found: dict[bytes, int], now: float, keep_urls: bool, sites: Sites
+) -> None:
     if not new:
         return
-    add_sites(tx, {int.from_bytes(fp[:8], "little", signed=True): row.site for fp, row in new.items()})
+    sites.add(tx, {fp[:8]: row.site for fp, row in new.items()})
     groups = {row.group_id: row.group for row in new.values()}
     have = load(tx, groups)
     ensure(tx, {gid: name for gid, name in groups.items() if gid not in have})
-    marks, entries = [], []
-    for fp, row in new.items():
-        entry = seen.DONE_WITHOUT_TEXT
-        if keep_urls:
-            entry = tx.take("entry")
-            entries.append(
-                (
-                    entry,
-                    entry,
-                    fp,
-                    row.group_id,
-                    int(State.DONE),
-                    int(Klass.NEW),
-                    row.priority,
-                    now,
-                    None,
-                    row.depth,
-                    row.url,
-                    None,
-                    None,
-                    row.variant or None,
-                    now,
-                )
-            )
-        marks.append((fp, entry))
-    tx.executemany(INSERT, entries)
-    known = [fp for fp in new if fp in found]
+    marks = [(fp, seen.DONE_WITHOUT_TEXT) for fp in new]
+    if keep_urls:
+        first = tx.take("entry", len(new))
+        marks = [(fp, first + i) for i, fp in enumerate(new)]
+        insert(tx, [(entry, fp, new[fp]) for fp, entry in marks], State.DONE, Klass.NEW, Arrivals(), now)
     seen.assign(tx, [(entry, fp) for fp, entry in marks if fp in found])
     seen.add(tx, [(fp, entry) for fp, entry in marks if fp not in found])
-    tx.count("known", -len(known))
+    tx.count("known", -sum(fp in found for fp in new))
     tx.count("accepted", len(new))
     tx.count("done", len(new))

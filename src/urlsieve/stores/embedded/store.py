@@ -17,6 +17,7 @@ from urlsieve.model import Change, Counts, EntryInfo, GroupRow, Header, HealthCh
 from urlsieve.stores.embedded import drop, files, groups, look, offer, seen, settle
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at, tidy
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, translate
+from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.verify import verify
 from urlsieve.stores.protocol import Leased, Offered
 
@@ -32,6 +33,7 @@ class EmbeddedStore:
         self._ledger = ledger
         self._directory = directory
         self.address = address
+        self._sites = Sites()
         self._policy_text = ""
         self._policy = Policy()
         try:
@@ -135,7 +137,7 @@ class EmbeddedStore:
             if generation < tx.value("rules_generation"):
                 return Offered(b"", True)
             policy = self._policy_in(tx.db)
-            return Offered(offer.offer(tx, offers, mode, policy=policy, now=now))
+            return Offered(offer.offer(tx, offers, mode, policy=policy, now=now, sites=self._sites))
 
     def contains(self, fingerprints: bytes) -> bytes:
         keys = seen.split(fingerprints)
@@ -169,7 +171,7 @@ class EmbeddedStore:
     def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
         try:
             with self._ledger.write() as tx:
-                return settle.Settling(tx, self._policy_in(tx.db), now).run(changes, health)
+                return settle.Settling(tx, self._policy_in(tx.db), now, self._sites).run(changes, health)
         except settle.Conflict:
             return None
 
@@ -194,13 +196,13 @@ class EmbeddedStore:
         if change:
             raise ConfigError(f"a site has no setting {next(iter(change))!r}")
         with self._ledger.write() as tx:
-            offer.add_sites(tx, {site_id: name})
+            half = site_id.to_bytes(8, "little", signed=True)
+            self._sites.add(tx, {half: name})
+            had = scalar(tx.db, "SELECT lim IS NOT NULL FROM site WHERE id = ?", (site_id,))
+            tx.count("limits", (limit is not None) - had)
             accepted = None
             if limit is not None:
-                prefix = site_id.to_bytes(8, "little", signed=True)
-                accepted = scalar(
-                    tx.db, "SELECT count(*) FROM seen WHERE fp > ? AND fp < ? AND entry <> -1", (prefix, prefix + b"\xff" * 9)
-                )
+                accepted = scalar(tx.db, "SELECT count(*) FROM seen WHERE fp > ? AND fp < ? AND entry <> -1", (half, half + b"\xff" * 9))
             tx.execute("UPDATE site SET lim = ?, accepted = ? WHERE id = ?", (limit, accepted, site_id))
 
     def update_group(self, name: str, group_id: int, now: float, **change: Any) -> None:
