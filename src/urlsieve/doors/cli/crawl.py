@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from urlsieve.doors.cli import elsewhere
-from urlsieve.doors.cli.options import Parser, add_json, add_store, count, seconds, store_address
+from urlsieve.doors.cli.options import Parser, add_json, add_store, count, duration, positive, store_address, whole
 
 
 def run(arguments: list[str]) -> int:
@@ -15,28 +15,14 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("urls", nargs="+", metavar="URL", help="where to start")
     add_store(parser)
     parser.add_argument("--max-pages", type=count, metavar="N", help="stop after N pages")
-    parser.add_argument("--max-depth", type=_depth, metavar="N", help="follow links N steps from the start pages (0: none)")
+    parser.add_argument("--max-depth", type=whole, metavar="N", help="follow links N steps from the start pages (0: none)")
     parser.add_argument("--same-site", action="store_true", help="follow links to the start pages' sites only")
-    parser.add_argument("--delay", type=_delay, default=1.0, metavar="SECONDS", help="between two requests to one host (1)")
-    parser.add_argument("--concurrency", type=count, default=8, metavar="N", help="requests at the same time (8)")
-    parser.add_argument("--lease", type=seconds, default=60.0, metavar="SECONDS", help="a dead worker's URLs come back after it (60)")
+    parser.add_argument("--delay", type=duration, metavar="SECONDS", help="between two requests to one host (1)")
+    parser.add_argument("--concurrency", type=count, metavar="N", help="requests at the same time (16)")
+    parser.add_argument("--lease", type=positive, metavar="SECONDS", help="how soon a killed crawler's pages come back (60)")
     parser.add_argument("--user-agent", metavar="TEXT", help="what servers and robots.txt see")
     parser.add_argument("--allow-private", action="store_true", help="also fetch from private and loopback addresses")
     add_json(parser)
     namespace = parser.parse(arguments)
-    namespace.store = store_address(namespace)
+    namespace.store = store_address(namespace)  # "memory:" for a crawl that leaves nothing behind
     return elsewhere.run("crawl", namespace)
-
-
-def _depth(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
-
-
-def _delay(text: str) -> float:
-    value = seconds(text)
-    if value < 0:
-        raise ValueError
-    return value

@@ -93,16 +93,42 @@ def add_json(parser: Parser, what: str = "the report as JSON") -> None:
 
 
 def seconds(text: str) -> float:
-    value = float(text)
+    """A finite number, of either sign: a point in time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return value
 
 
+def duration(text: str) -> float:
+    value = seconds(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} seconds is less than no time")
+    return value
+
+
+def positive(text: str) -> float:
+    value = seconds(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text} seconds is no time")
+    return value
+
+
+def whole(text: str) -> int:
+    """0, 1, 2, …"""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 def count(text: str) -> int:
-    value = int(text)
+    """1, 2, 3, …"""
+    value = whole(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+        raise argparse.ArgumentTypeError("0 is none")
     return value
 
 
@@ -150,7 +176,7 @@ def usable_base(text: str | None) -> str | None:
 def store_address(namespace: argparse.Namespace) -> str:
     address = namespace.store or os.environ.get("URLSIEVE_STORE")
     if not address:
-        raise UsageError("no store is named; use --store DIRECTORY or set URLSIEVE_STORE")
+        raise UsageError("no store is named; use --store DIRECTORY or set URLSIEVE_STORE (memory: is one that is gone at the end)")
     return str(address)
 
 

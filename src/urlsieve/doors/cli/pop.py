@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.options import Parser, add_store, count, open_sieve, seconds
+from urlsieve.doors.cli.options import Parser, add_store, count, duration, open_sieve, positive
 from urlsieve.doors.cli.output import Output, json_lines
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def run(arguments: list[str]) -> int:
         example="urlsieve pop -n 10 --lease 120 --store S",
     )
     parser.add_argument("-n", "--number", type=count, default=1, metavar="N", help="at most so many (1)")
-    parser.add_argument("--lease", type=seconds, default=60.0, metavar="SECONDS", help="how long they are yours (60)")
+    parser.add_argument("--lease", type=positive, default=60.0, metavar="SECONDS", help="how long they are yours (60)")
     parser.add_argument("--groups", nargs="+", action="extend", metavar="NAME", help="only from these groups (hosts)")
-    parser.add_argument("--wait", type=seconds, default=0.0, metavar="SECONDS", help="wait so long if there is nothing now")
+    parser.add_argument("--wait", type=duration, default=0.0, metavar="SECONDS", help="wait so long if there is nothing now")
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="errors as JSON too (the leases always are)")
     namespace = parser.parse(arguments)

@@ -19,6 +19,7 @@ from urlsieve.doors.cli.options import (
     priority,
     seconds,
     usable_base,
+    whole,
 )
 from urlsieve.doors.cli.tally import Tally
 
@@ -56,7 +57,7 @@ def _parser() -> Parser:
     add_store(parser)
     add_form(parser)
     parser.add_argument("--priority", type=priority, default=0, metavar="P", help="P0 (first) … P3 (0) or an integer, larger is sooner")
-    parser.add_argument("--depth", type=int, default=0, metavar="N", help="distance from the start page (0)")
+    parser.add_argument("--depth", type=whole, default=0, metavar="N", help="distance from the start page (0)")
     parser.add_argument("--via", metavar="URL", help="where they were found")
     parser.add_argument("--meta", type=json_value, metavar="JSON", help="small JSON that pop gives back")
     parser.add_argument("--mode", choices=("new", "raise", "again"), default="new", help="what of URLs that were seen")
