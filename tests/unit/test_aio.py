@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+
 import urlsieve
 import urlsieve.aio
 

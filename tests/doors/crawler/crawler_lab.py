@@ -31,6 +31,16 @@ def redirect(target: str, status: int = 302) -> web.Response:
     return web.Response(status=status, headers={"Location": target})
 
 
+def leads_to(*hrefs: str):
+    """A path's answer: a page with these links."""
+    return lambda _: page(*hrefs)
+
+
+def moved_to(target: str, status: int = 302):
+    """A path's answer: a redirect."""
+    return lambda _: redirect(target, status)
+
+
 @dataclass
 class Site:
     """`pages`: raw path → a function of the request (plain or async) or the number of a status. Unknown paths are 404."""

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from aiohttp import web
-from crawler_lab import HTML, page, redirect
+from crawler_lab import HTML, leads_to, page, redirect
 
 
 def test_every_page_is_fetched_once_however_its_links_are_written(serve, crawl, sieve):
@@ -42,7 +42,7 @@ def test_a_query_is_sent_in_the_encoding_of_its_page(serve, crawl):
 
 
 def test_max_depth_counts_from_the_start_pages(serve, crawl):
-    site = serve({f"/{i}": (lambda i: lambda _: page(f"/{i + 1}"))(i) for i in range(9)})
+    site = serve({f"/{i}": leads_to(f"/{i + 1}") for i in range(9)})
     result = crawl(site.url + "/0", max_depth=2)
     assert {"/0": 1, "/1": 1, "/2": 1} == dict(site.asked)
     assert {"depth": 1} == result.report["left_out"]

@@ -1,6 +1,7 @@
 """Links and headers, without a network."""
 
 import pytest
+
 from urlsieve.doors.crawler.fetch import retry_after
 from urlsieve.doors.crawler.links import encoding_of, extract
 

@@ -1,6 +1,6 @@
 """Redirects: hop by hop, each an entry of its own, none fetched again, none lost."""
 
-from crawler_lab import page, redirect
+from crawler_lab import moved_to, page, redirect
 
 
 def test_hops_and_target_are_recorded_so_that_a_later_link_to_them_is_seen(serve, crawl, sieve):
@@ -39,7 +39,7 @@ def test_a_ring_of_redirects_ends_and_is_counted(serve, crawl, sieve):
 
 def test_ten_redirects_are_followed_and_eleven_are_not(serve, crawl, sieve):
     def chain(name, length):
-        pages = {f"/{name}{i}": (lambda i: lambda _: redirect(f"/{name}{i + 1}"))(i) for i in range(length)}
+        pages = {f"/{name}{i}": moved_to(f"/{name}{i + 1}") for i in range(length)}
         return pages | {f"/{name}{length}": lambda _: page()}
 
     site = serve(chain("ten", 10) | chain("eleven", 11))
@@ -54,7 +54,7 @@ def test_redirects_between_hosts_without_end_are_cut_too(serve, crawl):
     one.pages["/"] = lambda _: page(f"{two.url}/0")
     for site, other in ((one, two), (two, one)):
         for i in range(40):
-            site.pages[f"/{i}"] = (lambda i, other: lambda _: redirect(f"{other.url}/{i + 1}"))(i, other)
+            site.pages[f"/{i}"] = moved_to(f"{other.url}/{i + 1}")
     result = crawl(one.url + "/")
     assert {"redirects": 1} == result.report["skipped"]
     assert 11 == sum(one.asked.values()) + sum(two.asked.values()) - 1

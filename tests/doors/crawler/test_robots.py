@@ -5,9 +5,10 @@ import signal
 import time
 
 import pytest
-import urlsieve.aio
 from aiohttp import web
 from crawler_lab import page, until
+
+import urlsieve.aio
 from urlsieve.doors.crawler.fetch import Fetcher, FetchFailed
 from urlsieve.doors.crawler.robots import PATIENCE, Copy, Robots
 

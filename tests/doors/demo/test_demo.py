@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 import urlsieve
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from urlsieve.doors.demo.judge import Evidence, Log, judge, orphaned, table
 from urlsieve.doors.demo.main import exit_status
 from urlsieve.doors.demo.world import World

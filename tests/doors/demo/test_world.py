@@ -3,6 +3,7 @@
 from urllib.parse import urlsplit
 
 import pytest
+
 import urlsieve
 from urlsieve.doors.demo.play import spellings
 from urlsieve.doors.demo.world import World

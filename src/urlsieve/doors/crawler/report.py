@@ -84,7 +84,10 @@ class Tally:
                 lines.append(f"  {title}: " + ", ".join(f"{count} {reason}" for reason, count in counts.most_common(8)))
         if self.lost:
             lines.append(f"  {self.lost} leases were lost: this process was too slow for them and others took over")
-        lines += [f"  {group}: one page every {seconds:g} s, as its robots.txt asks" for group, seconds in self.delays.items()]
+        slow = list(self.delays.items())
+        lines += [f"  {group}: one page every {seconds:g} s, as its robots.txt asks" for group, seconds in slow[:SHOWN]]
+        if len(slow) > SHOWN:
+            lines.append(f"  and {len(slow) - SHOWN} more hosts that ask for a longer delay (all of them with --json)")
         lines.append(
             f"  store: {store['accepted']:,} URLs accepted, {store['done']:,} done, "
             f"{store['pending'] + store['delayed']:,} waiting, {store['leased']:,} out, {store['dead']:,} dead"
@@ -92,6 +95,8 @@ class Tally:
         return "\n".join(lines)
 
 
+#: Lines of one kind in a report for people.
+SHOWN = 10
 ENDS = {"empty": "nothing is left", "max_pages": "--max-pages reached", "interrupted": "interrupted", "": "by an error"}
 
 

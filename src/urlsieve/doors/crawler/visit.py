@@ -83,7 +83,7 @@ class Visitor:
             earlier = int(lease.meta.get("redirects", 0)) if isinstance(lease.meta, dict) else 0
             if target in (*hops, source) or earlier + len(hops) >= MOST_REDIRECTS:
                 return await self._ended(Visited(Outcome("skip", reason="redirects"), fetched=True), hops)
-            if not await self._goes_on_here(target, lease, hops, pause):
+            if not await self._goes_on_here(target, source, lease, hops, pause):
                 return await self._handed_over(target, lease, hops, response, earlier + len(hops) + 1)
             hops.append(target)
             url = target
@@ -125,11 +125,11 @@ class Visitor:
         target: str | None = self._exact.canonicalize_many([location], base=url)[0]
         return target
 
-    async def _goes_on_here(self, target: str, lease: Lease, hops: list[str], pause: float) -> bool:
-        keys = self.sieve.canonicalizer.canonicalize_many([lease.url, target, *hops])
-        if keys[1] in (keys[0], *list(keys)[2:]):
+    async def _goes_on_here(self, target: str, source: str, lease: Lease, hops: list[str], pause: float) -> bool:
+        key, *chain = self.sieve.canonicalizer.canonicalize_many([target, source, *hops])
+        if key in chain:
             return True  # another spelling of what we hold: as a link it would be "seen" and never fetched
-        if _host(target) != _host(lease.url) or pause > LONGEST_PAUSE:
+        if _host(target) != _host(source) or pause > LONGEST_PAUSE:
             return False
         return lease.depth == 0 or not (await self.sieve.seen([target]))[0]
 

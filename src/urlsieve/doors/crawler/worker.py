@@ -19,6 +19,8 @@ from urlsieve.doors.crawler.visit import Visited, Visitor
 GRACE = 5.0
 #: Longest time between two looks at a queue that gives nothing: others may have settled the last URL.
 LONGEST_IDLE = 1.0
+#: Seconds of standing still that are worth a line.
+LONG_WAIT = 30.0
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class Worker:
     lease: float = 60.0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _stop: asyncio.Task[object] | None = None
+    _told_until: float = 0.0
 
     async def run(self) -> None:
         """Sets tally.ended. An error of the store ends the crawl and is raised; what is in hand is given back first."""
@@ -94,6 +97,9 @@ class Worker:
     async def _nothing_left(self, next_at: float | None) -> bool:
         """Not for this worker and not for any other: what another holds may still bring links, or come back."""
         stats = await self.sieve.stats()
+        if next_at is not None and next_at > max(self._told_until, time.time() + LONG_WAIT):
+            self._told_until = next_at + LONG_WAIT
+            self.progress.note(f"nothing may be fetched for {next_at - time.time():,.0f} s: hosts asked for that, or retries wait")
         self.progress.show(0, stats.pending + stats.delayed, None if next_at is None else max(0.0, next_at - time.time()))
         return stats.pending + stats.leased + stats.delayed == 0
 
@@ -125,5 +131,8 @@ class Worker:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        if grace > 0:
-            self._collect()
+        errors = [task.exception() for task in self._tasks if not task.cancelled()]
+        self._tasks.clear()
+        for error in errors:
+            if error is not None and grace > 0:  # without grace there is an error already, and this is its echo
+                raise error
