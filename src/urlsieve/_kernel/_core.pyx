@@ -88,7 +88,7 @@ cdef extern from "fpset.h" nogil:
         size_t peak
     void us_fpset_init(us_fpset *set)
     void us_fpset_free(us_fpset *set)
-    int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags, size_t *done)
+    int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags)
     void us_fpset_contains(const us_fpset *set, const uint8_t *fingerprints, size_t count, uint8_t *flags)
 
 
@@ -527,7 +527,6 @@ cdef class FingerprintSet:
     def add_many(self, bytes fingerprints not None, bytes status=None):
         """One byte per key: 1 new, 0 known (the first of equals in a batch is the new one), 2 skipped because its status is not 0."""
         cdef size_t count = <size_t>PyBytes_GET_SIZE(fingerprints) // 16
-        cdef size_t done = 0
         cdef const uint8_t *keys = <const uint8_t *>PyBytes_AS_STRING(fingerprints)
         cdef const uint8_t *skip = NULL
         cdef uint8_t *flags
@@ -542,9 +541,9 @@ cdef class FingerprintSet:
         flags = <uint8_t *>PyBytes_AS_STRING(answer)
         with self.lock:
             with nogil:
-                failed = us_fpset_add(&self.table, keys, skip, count, flags, &done)
+                failed = us_fpset_add(&self.table, keys, skip, count, flags)
         if failed:
-            raise MemoryError(f"no memory for more fingerprints: {done} of {count} of this batch are in the set")
+            raise MemoryError(f"no memory for more fingerprints than {len(self)}")
         return answer
 
     def contains_many(self, bytes fingerprints not None):

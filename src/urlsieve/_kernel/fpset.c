@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE   /* mremap, where there is one */
 #include "fpset.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 
-enum { MAPPED_FROM = 65536, AHEAD = 12, SMALLEST = 8 };
+enum { MAPPED_FROM = 65536, AHEAD = 16, SMALLEST = 8, SORT_FROM = 1024, SORT_MOST = 16384, SORT_BITS = 11 };
 
 /* A bijection for each `rest`, so that the pair (order, rest) says exactly which key it was; equal URL halves of different sites part. */
 static us_slot mixed(const uint8_t *fingerprint) {
@@ -38,8 +38,7 @@ static size_t place(const us_segment *segment, uint64_t order) {
 
 static int is_free(const us_slot *slot) { return (slot->order | slot->rest) == 0; }
 
-static us_slot *allocate(size_t bytes) {
-    if (bytes < MAPPED_FROM) return calloc(1, bytes);
+static us_slot *map(size_t bytes) {
     void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return mapping == MAP_FAILED ? NULL : mapping;
 }
@@ -50,6 +49,27 @@ static void release(us_slot *slots, size_t bytes) {
     } else {
         munmap(slots, bytes);
     }
+}
+
+/* The same slots with room for more; what is behind them is not set. NULL: no memory, and nothing has changed. *twice: the bytes that were
+there two times meanwhile. Mappings, not the heap, from a size on: only they really go back. */
+static us_slot *lengthen(us_slot *slots, size_t before, size_t bytes, size_t *twice) {
+    *twice = 0;
+    if (bytes < MAPPED_FROM) return realloc(slots, bytes);
+#ifdef MREMAP_MAYMOVE
+    if (before >= MAPPED_FROM) {
+        void *moved = mremap(slots, before, bytes, MREMAP_MAYMOVE);
+        return moved == MAP_FAILED ? NULL : moved;
+    }
+#endif
+    us_slot *longer = map(bytes);
+    if (longer == NULL) return NULL;
+    if (before > 0) {
+        memcpy(longer, slots, before);
+        release(slots, before);
+    }
+    *twice = before;
+    return longer;
 }
 
 static size_t bytes_of(const us_segment *segment) { return (segment->home + segment->tail) * sizeof(us_slot); }
@@ -63,38 +83,53 @@ void us_fpset_free(us_fpset *set) {
     us_fpset_init(set);
 }
 
-/* Moves all keys of `old` into the empty `fresh`; 0 if the tail is too short for them. Sequential in both: the order is the same. */
-static int refill(const us_segment *old, us_segment *fresh) {
-    const size_t end = old->home + old->tail, fresh_end = fresh->home + fresh->tail;
-    size_t next = 0;
-    for (size_t i = 0; i < end; i++) {
-        if (is_free(&old->slots[i])) continue;
-        const size_t wanted = place(fresh, old->slots[i].order);
-        const size_t at = wanted > next ? wanted : next;
-        if (at >= fresh_end) return 0;
-        fresh->slots[at] = old->slots[i];
-        next = at + 1;
+/* Moves all keys, in order, to the end of the array; where the first now stands. What is before it is not set. */
+static size_t gather(us_segment *segment, size_t old_end) {
+    size_t to = segment->home + segment->tail;
+    for (size_t i = old_end; i-- > 0;) {
+        const us_slot key = segment->slots[i];
+        segment->slots[to - 1] = key;   /* never before slot i: at worst onto itself */
+        to -= !is_free(&key);
     }
-    fresh->used = old->used;
+    return to;
+}
+
+/* Puts the keys, gathered from `from` on, to their places. A place is never behind where its key is now, unless the tail is too short
+for the last ones: then they stay gathered at the end, which is in order too, and the answer is 0. */
+static int spread(us_segment *segment, size_t from) {
+    const size_t end = segment->home + segment->tail;
+    const us_slot none = {0, 0};
+    size_t next = 0;   /* never behind `from` */
+    for (; from < end; from++) {
+        const us_slot key = segment->slots[from];
+        const size_t wanted = place(segment, key.order);
+        if (wanted > from) {
+            memset(&segment->slots[next], 0, (from - next) * sizeof(us_slot));
+            return 0;
+        }
+        while (next < wanted) segment->slots[next++] = none;
+        segment->slots[next++] = key;
+    }
+    memset(&segment->slots[next], 0, (end - next) * sizeof(us_slot));
     return 1;
 }
 
 static int grow(us_fpset *set, us_segment *segment) {
-    us_segment fresh = *segment;
-    const size_t before = segment->slots != NULL ? bytes_of(segment) : 0;
-    for (;;) {
-        fresh.home = fresh.home < SMALLEST ? SMALLEST : fresh.home + fresh.home / 5 + 1;
-        fresh.tail = fresh.home / 8 < 128 ? 4 + fresh.home / 8 : 128;
-        if (fresh.home > SIZE_MAX / (4 * sizeof(us_slot))) return -1;
-        fresh.slots = allocate(bytes_of(&fresh));
-        if (fresh.slots == NULL) return -1;
-        if (set->bytes + bytes_of(&fresh) > set->peak) set->peak = set->bytes + bytes_of(&fresh);
-        if (refill(segment, &fresh)) break;
-        release(fresh.slots, bytes_of(&fresh));
+    int fits = 0;
+    while (!fits) {
+        us_segment longer = *segment;
+        size_t twice = 0;
+        const size_t before = bytes_of(segment), old_end = segment->home + segment->tail;
+        longer.home = segment->home < SMALLEST ? SMALLEST : segment->home + segment->home * 9 / 50 + 1;
+        longer.tail = longer.home / 8 < 128 ? 4 + longer.home / 8 : 128;
+        if (longer.home > SIZE_MAX / (4 * sizeof(us_slot))) return -1;
+        longer.slots = lengthen(segment->slots, before, bytes_of(&longer), &twice);
+        if (longer.slots == NULL) return -1;
+        *segment = longer;
+        set->bytes += bytes_of(segment) - before;
+        if (set->bytes + twice > set->peak) set->peak = set->bytes + twice;
+        fits = spread(segment, gather(segment, old_end));
     }
-    if (segment->slots != NULL) release(segment->slots, before);
-    set->bytes += bytes_of(&fresh) - before;
-    *segment = fresh;
     return 0;
 }
 
@@ -129,7 +164,7 @@ static int add(us_fpset *set, const us_slot *key) {
         if (known) return 0;
         const size_t end = segment->home + segment->tail;
         size_t gap = at;
-        if (segment->used + 1 <= segment->home - segment->home / 10) {
+        if (segment->used < segment->home - segment->home * 18 / 100) {
             while (gap < end && !is_free(&segment->slots[gap])) gap++;
         } else {
             gap = end;
@@ -147,23 +182,21 @@ static int add(us_fpset *set, const us_slot *key) {
 
 static void prefetch(const us_fpset *set, const us_slot *key) {
     const us_segment *segment = &set->segments[segment_of(key->order)];
-    if (segment->slots != NULL) __builtin_prefetch(&segment->slots[place(segment, key->order)]);
+    if (segment->slots == NULL) return;
+    const us_slot *slot = &segment->slots[place(segment, key->order)];
+    __builtin_prefetch(slot, 1);
+    __builtin_prefetch(slot + 4, 1);   /* within the tail at least */
 }
 
-int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags, size_t *done) {
+/* A few keys as they come. */
+static int add_few(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags) {
     us_slot ahead[AHEAD];
     for (size_t i = 0; i < count + AHEAD; i++) {
         if (i >= AHEAD) {
             const size_t now = i - AHEAD;
-            const us_slot key = ahead[now % AHEAD];
-            if (status != NULL && status[now] != 0) {
-                flags[now] = 2;
-            } else {
-                const int fresh = add(set, &key);
-                if (fresh < 0) return -1;
-                flags[now] = (uint8_t)fresh;
-            }
-            *done = now + 1;
+            const int fresh = status != NULL && status[now] != 0 ? 2 : add(set, &ahead[now % AHEAD]);
+            if (fresh < 0) return -1;
+            flags[now] = (uint8_t)fresh;
         }
         if (i < count) {
             ahead[i % AHEAD] = mixed(fingerprints + 16 * i);
@@ -171,6 +204,46 @@ int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *stat
         }
     }
     return 0;
+}
+
+typedef struct {
+    us_slot key[SORT_MOST];
+    uint32_t number[SORT_MOST];              /* which of the batch it is */
+    uint32_t start[(1 << SORT_BITS) + 1];
+} sorting;
+
+/* Many keys, by the top bits of their order; equal ones stay in the order they came in. */
+static int add_sorted(us_fpset *set, sorting *sort, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags) {
+    memset(sort->start, 0, sizeof sort->start);
+    for (size_t i = 0; i < count; i++) sort->start[(mixed(fingerprints + 16 * i).order >> (64 - SORT_BITS)) + 1]++;
+    for (size_t i = 1; i <= 1 << SORT_BITS; i++) sort->start[i] += sort->start[i - 1];
+    for (size_t i = 0; i < count; i++) {
+        const us_slot key = mixed(fingerprints + 16 * i);
+        const uint32_t at = sort->start[key.order >> (64 - SORT_BITS)]++;
+        sort->key[at] = key;
+        sort->number[at] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count) prefetch(set, &sort->key[i + AHEAD]);
+        const uint32_t number = sort->number[i];
+        const int fresh = status != NULL && status[number] != 0 ? 2 : add(set, &sort->key[i]);
+        if (fresh < 0) return -1;
+        flags[number] = (uint8_t)fresh;
+    }
+    return 0;
+}
+
+int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags) {
+    sorting *sort = count >= SORT_FROM ? malloc(sizeof *sort) : NULL;
+    int failed = 0;
+    for (size_t i = 0; i < count && !failed; i += SORT_MOST) {
+        const size_t some = count - i < SORT_MOST ? count - i : SORT_MOST;
+        const uint8_t *codes = status != NULL ? status + i : NULL;
+        failed = sort != NULL ? add_sorted(set, sort, fingerprints + 16 * i, codes, some, flags + i)
+                              : add_few(set, fingerprints + 16 * i, codes, some, flags + i);
+    }
+    free(sort);
+    return failed;
 }
 
 void us_fpset_contains(const us_fpset *set, const uint8_t *fingerprints, size_t count, uint8_t *flags) {
