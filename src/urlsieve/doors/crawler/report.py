@@ -110,14 +110,21 @@ class Progress:
 
     tally: Tally
     shown: bool = field(default_factory=_on_terminal)
+    at: float = 0.0
+
+    @property
+    def due(self) -> bool:
+        return self.shown and time.monotonic() >= self.at + 0.5
 
     def show(self, in_flight: int, waiting: int, next_in: float | None) -> None:
+        """`next_in`: seconds until something may be fetched, where that is known."""
         if not self.shown:
             return
+        self.at = time.monotonic()
         tally = self.tally
         rate = tally.pages / max(time.monotonic() - tally.started, 0.001)
         line = f"{tally.pages} pages  {in_flight} in flight  {waiting} waiting  {rate:.1f}/s"
-        if next_in is not None and not in_flight:
+        if next_in is not None and next_in >= 1 and not in_flight:
             line += f"  next in {next_in:.0f} s"
         width = get_terminal_size().columns - 1
         sys.stderr.write("\r" + line[:width].ljust(width))

@@ -105,8 +105,9 @@ class Worker:
 
     async def _idle(self, next_at: float | None) -> None:
         """Until a task ends, the worker is stopped, or something may be popped."""
-        if self._tasks:
-            self.progress.show(len(self._tasks), 0, None)
+        if self._tasks and self.progress.due:
+            stats = await self.sieve.stats()
+            self.progress.show(len(self._tasks), stats.pending + stats.delayed, None)
         timeout = LONGEST_IDLE if next_at is None else min(LONGEST_IDLE, max(0.01, next_at - time.time()))
         waiting: set[asyncio.Task[Any]] = {*self._tasks, self._stop} if self._stop else {*self._tasks}
         ready = None

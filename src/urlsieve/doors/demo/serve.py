@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import signal
 import socket
 import sys
 import time
@@ -138,4 +139,6 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
+    # Ctrl-C reaches the whole group of processes; this one ends when its parent has closed the pipe, after the workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     asyncio.run(serve())
