@@ -180,7 +180,7 @@ class Sieve:
 
     def _settle_same(self, lease: Ticket | Sequence[Ticket], outcome: Outcome) -> Any:
         many, tickets = _tickets(lease)
-        settled = self.settle([(ticket, outcome) for ticket in tickets])
+        settled = self._settle([(ticket, outcome) for ticket in tickets]) if _checked(outcome) and tickets else []
         if many:
             return settled
         if settled[0].state == "lost":
@@ -190,8 +190,9 @@ class Sieve:
     def settle(self, pairs: Iterable[tuple[Ticket, Outcome]]) -> list[Settled]:
         """Different outcomes, one step. In the same order; a lost lease has state "lost" and the others go through."""
         pairs = [(ticket, _checked(outcome)) for ticket, outcome in pairs]
-        if not pairs:
-            return []
+        return self._settle(pairs) if pairs else []
+
+    def _settle(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Settled]:
         tokens = [_token(ticket) for ticket, _ in pairs]
         if any(outcome.links for _, outcome in pairs):
             self._accept_links(pairs, tokens)

@@ -45,14 +45,17 @@ def drop(tx: Transaction, pairs: Sequence[tuple[bytes, int]], policy: Policy, no
     ids = [entry for _, entry in pairs if entry > 0]
     queues: set[int] = set()
     leases: dict[int, int] = {}
-    for state, klass, group_id in tx.rows("SELECT state, class, grp FROM entry WHERE id IN", ids) if ids else ():
+    queued = tx.rows("SELECT state, class, grp FROM queue WHERE id IN", ids)
+    tx.count("done", len(queued) - len(ids))
+    for state, klass, group_id in queued:
         tx.count(State(state).name.lower(), -1)
         if state == State.PENDING:
             tx.count(f"pending.{Klass(klass).name.lower()}", -1)
             queues.add(group_id)
         elif state == State.LEASED:
             leases[group_id] = leases.get(group_id, 0) + 1
-    tx.executemany("DELETE FROM entry WHERE id = ?", [(entry,) for entry in ids])
+    for table in ("queue", "text"):
+        tx.executemany(f"DELETE FROM {table} WHERE id = ?", [(entry,) for entry in ids])
     seen.remove(tx, [fp for fp, _ in pairs])
     tx.executemany(
         "UPDATE site SET accepted = accepted - ? WHERE id = ? AND lim IS NOT NULL", [(many, site) for site, many in accepted_of.items()]

@@ -162,7 +162,7 @@ class Arrivals:
     def write(self, tx: Transaction, policy: Policy, now: float) -> None:
         """New rows in order of arrival; of the others only those whose head changes."""
         for klass, many in enumerate(self._added):
-            tx.count(_PENDING[klass], many)
+            tx.count(PENDING[klass], many)
         tx.count("pending", sum(self._added))
         if not self._tops:
             return
@@ -180,7 +180,7 @@ class Arrivals:
         save(tx, [have[gid] for gid in higher], policy, now)
 
 
-_PENDING = tuple(f"pending.{klass.name.lower()}" for klass in Klass)
+PENDING = tuple(f"pending.{klass.name.lower()}" for klass in Klass)
 _EMPTY = (None, None, None)
 
 
@@ -194,7 +194,7 @@ def refresh(tx: Transaction, ids: Iterable[int], policy: Policy, now: float) -> 
     for group in groups.values():
         for klass in range(3):
             row = tx.execute(
-                "SELECT priority FROM entry WHERE state = 0 AND grp = ? AND class = ? ORDER BY priority DESC LIMIT 1", (group.id, klass)
+                "SELECT priority FROM queue WHERE state = 0 AND grp = ? AND class = ? ORDER BY priority DESC LIMIT 1", (group.id, klass)
             ).fetchone()
             group.tops[klass] = None if row is None else row[0]
     save(tx, groups.values(), policy, now)

@@ -9,7 +9,7 @@ from urlsieve.frontier.health import is_half_open
 from urlsieve.frontier.turn import FAIR_TURN, Place, next_class
 from urlsieve.model import Klass, Policy, Row
 from urlsieve.stores.embedded import seen
-from urlsieve.stores.embedded.groups import SELECT, Arrivals, Group, load, load_one, save
+from urlsieve.stores.embedded.groups import PENDING, SELECT, Arrivals, Group, load, load_one, save
 from urlsieve.stores.embedded.ledger import Transaction, scalar
 
 #: Expired leases and due URLs moved per call, so that no call is slow after a long pause.
@@ -17,8 +17,11 @@ MOST_MOVED = 1000
 #: How long a dead URL keeps its text and reason.
 DEAD_KEPT = 7 * 86400.0
 
-_HEAD = "SELECT id, fp, url, priority, depth, attempt, via, meta, variant, excused, failed_at FROM entry "
-_QUEUE = _HEAD + "WHERE state = 0 AND grp = ? AND class = ? ORDER BY priority DESC, seq LIMIT ?"
+_QUEUE = (
+    "SELECT q.id, t.fp, t.url, q.priority, q.depth, q.attempt, q.via, q.meta, q.variant, q.excused, q.failed_at "
+    "FROM queue q CROSS JOIN text t ON t.id = q.id WHERE q.state = 0 AND q.grp = ? AND q.class = ? "
+    "ORDER BY q.priority DESC, q.seq LIMIT ?"
+)
 _BEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY top DESC, since LIMIT 2")
 _LONGEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY since LIMIT 1")
 
@@ -38,12 +41,12 @@ def tidy(tx: Transaction, policy: Policy, now: float) -> int:
 
 def _wake_entries(tx: Transaction, arrivals: Arrivals, now: float) -> None:
     due = tx.execute(
-        "SELECT id, grp, class, priority FROM entry WHERE state = 2 AND due <= ? ORDER BY due, seq LIMIT ?", (now, MOST_MOVED)
+        "SELECT id, grp, class, priority FROM queue WHERE state = 2 AND due <= ? ORDER BY due, seq LIMIT ?", (now, MOST_MOVED)
     ).fetchall()
     if not due:
         return
     first = tx.take("entry", len(due))
-    tx.executemany("UPDATE entry SET state = 0, due = NULL, seq = ? WHERE id = ?", [(first + i, row[0]) for i, row in enumerate(due)])
+    tx.executemany("UPDATE queue SET state = 0, due = NULL, seq = ? WHERE id = ?", [(first + i, row[0]) for i, row in enumerate(due)])
     for _, group_id, klass, priority in due:
         arrivals.add(group_id, klass, priority)
     tx.count("delayed", -len(due))
@@ -51,24 +54,24 @@ def _wake_entries(tx: Transaction, arrivals: Arrivals, now: float) -> None:
 
 def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> int:
     expired = tx.execute(
-        "SELECT id, grp, class, priority, attempt FROM entry WHERE state = 1 AND deadline <= ? ORDER BY deadline LIMIT ?",
+        "SELECT id, grp, class, priority, attempt, again FROM queue WHERE state = 1 AND deadline <= ? ORDER BY deadline LIMIT ?",
         (now, MOST_MOVED),
     ).fetchall()
     if not expired:
         return 0
     back, dead = [], []
-    for entry, group_id, klass, priority, attempt in expired:
-        if attempt >= policy.max_attempts:
+    for entry, group_id, klass, priority, attempt, again in expired:
+        if again:  # somebody wants it again: a new count of attempts
+            back.append((entry, group_id, int(Klass.REVISIT), priority, 0))
+        elif attempt >= policy.max_attempts:
             dead.append((now, entry))
         else:
-            back.append((entry, group_id, int(Klass.RETRY) if klass == Klass.NEW else klass, priority))
+            back.append((entry, group_id, int(Klass.RETRY) if klass == Klass.NEW else klass, priority, attempt))
     tx.executemany(
-        "UPDATE entry SET state = 0, token = NULL, deadline = NULL, again = 0, class = ? WHERE id = ?", [(row[2], row[0]) for row in back]
+        "UPDATE queue SET state = 0, again = 0, class = ?, attempt = ? WHERE id = ?", [(row[2], row[4], row[0]) for row in back]
     )
-    tx.executemany(
-        "UPDATE entry SET state = 4, token = NULL, deadline = NULL, again = 0, reason = 'lease expired', settled = ? WHERE id = ?", dead
-    )
-    for _, group_id, klass, priority in back:
+    tx.executemany("UPDATE queue SET state = 4, reason = 'lease expired', settled = ? WHERE id = ?", dead)
+    for _, group_id, klass, priority, _ in back:
         arrivals.add(group_id, klass, priority)
     tx.count("leased", -len(expired))
     tx.count("dead", len(dead))
@@ -83,10 +86,20 @@ def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> in
 
 
 def _bury(tx: Transaction, now: float) -> None:
-    old = tx.execute("SELECT id, fp FROM entry WHERE state = 4 AND settled <= ? LIMIT ?", (now - DEAD_KEPT, MOST_MOVED)).fetchall()
+    old = tx.execute("SELECT id FROM queue WHERE state = 4 AND settled <= ? LIMIT ?", (now - DEAD_KEPT, MOST_MOVED)).fetchall()
     if old:
-        tx.executemany("DELETE FROM entry WHERE id = ?", [(entry,) for entry, _ in old])
-        seen.assign(tx, [(seen.DEAD_WITHOUT_TEXT, key) for _, key in old])
+        keys = tx.rows("SELECT fp FROM text WHERE id IN", [entry for (entry,) in old])
+        seen.assign(tx, [(seen.DEAD_WITHOUT_TEXT, key) for (key,) in keys])
+        tx.executemany("DELETE FROM queue WHERE id = ?", old)
+        tx.executemany("DELETE FROM text WHERE id = ?", old)
+
+
+_KLASSES = tuple(Klass)
+
+
+def token_tail(entry: int, counter: int, chance: int) -> str:
+    """A token without its epoch: row, a number that only grows, and the chance of the call. Opaque to workers."""
+    return f"{entry:x}-{counter:x}-{chance & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
 class Leasing:
@@ -95,7 +108,7 @@ class Leasing:
     def __init__(self, tx: Transaction, policy: Policy, *, ttl: float, now: float, chance: bytes, epoch: int) -> None:
         self.tx, self.policy, self.now = tx, policy, now
         self.deadline = now + ttl
-        self.chance, self.epoch = chance.hex(), epoch
+        self.chance, self.epoch = int.from_bytes(chance[:8], "little", signed=True), f"{epoch:x}-"
         self.taken: list[tuple[Group, Klass, tuple[Any, ...], str]] = []
 
     def by_turn(self, limit: int) -> None:
@@ -128,14 +141,15 @@ class Leasing:
             return False
         at_most = at_most if room is None else min(at_most, room)
         rows = self._choose(group, at_most, next_top)
-        token = self.tx.take("token", len(rows))
+        counter = self.tx.take("token", len(rows))
         updates = []
-        for i, (klass, row) in enumerate(rows):
-            name = f"{self.epoch:x}-{row[0]:x}-{token + i:x}-{self.chance}"
-            updates.append((name, self.deadline, row[0]))
-            self.taken.append((group, Klass(klass), row, name))
-            self.tx.count(f"pending.{Klass(klass).name.lower()}", -1)
-        self.tx.executemany("UPDATE entry SET state = 1, attempt = attempt + 1, token = ?, deadline = ? WHERE id = ?", updates)
+        for i, (klass, row) in enumerate(rows, counter):
+            updates.append((i, self.chance, self.deadline, row[0]))
+            self.taken.append((group, _KLASSES[klass], row, self.epoch + token_tail(row[0], i, self.chance)))
+            self.tx.count(PENDING[klass], -1)
+        self.tx.executemany(
+            "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id = ?", updates
+        )
         self.tx.count("pending", -len(rows))
         self.tx.count("leased", len(rows))
         group.leased += len(rows)
@@ -225,7 +239,7 @@ def next_at(tx: Transaction, now: float, ids: Sequence[int] = ()) -> float | Non
         wakes = [row[0] for row in tx.rows("SELECT wake FROM grp WHERE place = 2 AND id IN", list(ids))]
     else:
         wakes = [scalar(tx.db, "SELECT min(wake) FROM grp WHERE place = 2")]
-    wakes.append(scalar(tx.db, "SELECT min(due) FROM entry WHERE state = 2"))
-    wakes.append(scalar(tx.db, "SELECT min(deadline) FROM entry WHERE state = 1"))
+    wakes.append(scalar(tx.db, "SELECT min(due) FROM queue WHERE state = 2"))
+    wakes.append(scalar(tx.db, "SELECT min(deadline) FROM queue WHERE state = 1"))
     times = [wake for wake in wakes if wake is not None]
     return max(now, min(times)) if times else None

@@ -37,7 +37,7 @@ def chunks(values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
     """(placeholders, values) of at most CHUNK; the last value is repeated up to a few sizes, so that few statements are compiled."""
     for start in range(0, len(values), CHUNK):
         part = list(values[start : start + CHUNK])
-        size = next(size for size in (1, 8, 64, CHUNK) if size >= len(part))
+        size = next(size for size in (1, 4, 16, 48, 128, 256, CHUNK) if size >= len(part))
         part += [part[-1]] * (size - len(part))
         yield ",".join("?" * size), part
 
@@ -53,10 +53,12 @@ class Transaction:
         self._deltas: dict[str, int] = {}
         self._read: dict[str, int] | None = None
 
-    def rows(self, head: str, values: Sequence[Any], tail: str = "") -> Iterator[Any]:
-        """`head (?, ?, …) tail` over chunks of `values`."""
+    def rows(self, head: str, values: Sequence[Any], tail: str = "") -> list[Any]:
+        """All rows of `head (?, ?, …) tail` over chunks of `values`; none for no values."""
+        found: list[Any] = []
         for marks, part in chunks(values):
-            yield from self.execute(f"{head} ({marks}) {tail}", part)
+            found += self.execute(f"{head} ({marks}) {tail}", part).fetchall()
+        return found
 
     def value(self, name: str) -> int:
         """A counter as it stands inside this transaction."""

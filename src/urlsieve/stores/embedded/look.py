@@ -31,12 +31,32 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
         skipped=by("skipped."),
         sites=number.get("sites", 0),
         groups=number.get("groups", 0),
-        oldest_pending=scalar(db, "SELECT min(added) FROM entry WHERE state = 0"),
+        oldest_pending=_oldest(db),
         bytes={"seen": None, "queue": None, "text": None, "history": None, "total": size},
         epoch=number.get("epoch", 0),
         generation=number.get("generation", 0),
         rules_generation=number.get("rules_generation", 0),
     )
+
+
+def _oldest(db: sqlite3.Connection) -> float | None:
+    """When the URL that waits longest began to. Exact for the OLDEST_AMONG groups of each place that have waited longest; others are
+    not looked at."""
+    oldest: float | None = None
+    for where in ("place = 1 ORDER BY since", "place = 2 ORDER BY wake", "place = 3 ORDER BY since"):
+        for (group_id,) in db.execute(f"SELECT id FROM grp WHERE {where} LIMIT {OLDEST_AMONG}").fetchall():
+            for klass in Klass:
+                priority: int | None = scalar(db, f"{_LOWEST} > ? ORDER BY priority LIMIT 1", (group_id, klass, -(2**62)))
+                while priority is not None:
+                    added = scalar(db, _FIRST, (group_id, klass, priority))
+                    oldest = added if oldest is None else min(oldest, added)
+                    priority = scalar(db, f"{_LOWEST} > ? ORDER BY priority LIMIT 1", (group_id, klass, priority))
+    return oldest
+
+
+OLDEST_AMONG = 500
+_LOWEST = "SELECT priority FROM queue WHERE state = 0 AND grp = ? AND class = ? AND priority"
+_FIRST = "SELECT added FROM queue WHERE state = 0 AND grp = ? AND class = ? AND priority = ? ORDER BY seq LIMIT 1"
 
 
 def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
@@ -45,8 +65,8 @@ def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
         return True, now
     times = [
         scalar(db, "SELECT min(wake) FROM grp WHERE place = 2"),
-        scalar(db, "SELECT min(due) FROM entry WHERE state = 2"),
-        scalar(db, "SELECT min(deadline) FROM entry WHERE state = 1"),
+        scalar(db, "SELECT min(due) FROM queue WHERE state = 2"),
+        scalar(db, "SELECT min(deadline) FROM queue WHERE state = 1"),
     ]
     later = min((t for t in times if t is not None), default=None)
     return later is not None and later <= now, later
@@ -72,7 +92,7 @@ def _site(db: sqlite3.Connection, site_id: int, name: str, limit: int | None) ->
     prefix = site_id.to_bytes(8, "little", signed=True)
     have: dict[str, int] = {}
     for state, entry, many in db.execute(
-        "SELECT e.state, min(s.entry, 0), count(*) FROM seen s LEFT JOIN entry e ON s.entry > 0 AND e.id = s.entry "
+        "SELECT q.state, min(s.entry, 0), count(*) FROM seen s LEFT JOIN queue q ON s.entry > 0 AND q.id = s.entry "
         "WHERE s.fp > ? AND s.fp < ? GROUP BY 1, 2",
         (prefix, prefix + b"\xff" * 9),
     ):
@@ -106,7 +126,7 @@ def groups(ledger: Ledger, name: str | None) -> Iterator[GroupRow]:
 
 
 def _group(db: sqlite3.Connection, row: tuple[Any, ...]) -> GroupRow:
-    pending = scalar(db, "SELECT count(*) FROM entry WHERE state = 0 AND grp = ?", (row[0],))
+    pending = scalar(db, "SELECT count(*) FROM queue WHERE state = 0 AND grp = ?", (row[0],))
     return Group(row).value(pending)
 
 
@@ -116,17 +136,20 @@ def info(db: sqlite3.Connection, fingerprint: bytes) -> EntryInfo:
         return EntryInfo("unseen")
     if entry <= 0:
         return EntryInfo(_WITHOUT_ROW[entry])
+    url = scalar(db, "SELECT url FROM text WHERE id = ?", (entry,))
     row = db.execute(
-        "SELECT e.state, g.name, e.class, e.priority, e.attempt, e.due, e.deadline, e.depth, e.via, e.url, e.reason, e.grp, e.seq "
-        "FROM entry e JOIN grp g ON g.id = e.grp WHERE e.id = ?",
+        "SELECT q.state, g.name, q.class, q.priority, q.attempt, q.due, q.deadline, q.depth, q.via, q.reason, q.grp, q.seq "
+        "FROM queue q JOIN grp g ON g.id = q.grp WHERE q.id = ?",
         (entry,),
     ).fetchone()
-    state, group, klass, priority, attempt, due, deadline, depth, via, url, reason, group_id, seq = row
+    if row is None:
+        return EntryInfo("done", url=url)
+    state, group, klass, priority, attempt, due, deadline, depth, via, reason, group_id, seq = row
     ahead = None
     if state == State.PENDING:
         ahead = scalar(
             db,
-            "SELECT count(*) FROM (SELECT 1 FROM entry WHERE state = 0 AND grp = ? AND class = ? AND (priority > ? OR (priority = ? AND "
+            "SELECT count(*) FROM (SELECT 1 FROM queue WHERE state = 0 AND grp = ? AND class = ? AND (priority > ? OR (priority = ? AND "
             "seq < ?)) LIMIT 1000)",
             (group_id, klass, priority, priority, seq),
         )
@@ -136,8 +159,8 @@ def info(db: sqlite3.Connection, fingerprint: bytes) -> EntryInfo:
         Klass(klass).name.lower(),
         priority,
         attempt,
-        due,
-        deadline,
+        due if state == State.DELAYED else None,
+        deadline if state == State.LEASED else None,
         depth,
         via,
         url,

@@ -76,43 +76,46 @@ def _take(
 def insert(
     tx: Transaction, found: list[tuple[int, bytes, OfferRow]], state: State, klass: Klass, arrivals: Arrivals, now: float
 ) -> None:
-    """Rows of `entry` (number, fingerprint, row); the number is id and order of arrival. PENDING with a due time to come is DELAYED.
+    """Text and queue rows of (number, fingerprint, row); the number is id and order of arrival. DONE has text only; PENDING with a due
+    time to come is DELAYED."""
+    tx.executemany("INSERT INTO text (id, fp, url) VALUES (?, ?, ?)", [(entry, bytearray(key), row[3]) for entry, key, row in found])
+    if state is State.DONE:
+        for _, _, row in found:
+            arrivals.name(row.group_id, row.group)
+    else:
+        enqueue(tx, [(entry, row) for entry, _, row in found], klass, arrivals, now)
 
-    Rows are written by the columns they really have: a NULL or bytes parameter costs the driver more than the whole rest of its row.
-    """
+
+def enqueue(tx: Transaction, found: list[tuple[int, OfferRow]], klass: Klass, arrivals: Arrivals, now: float) -> None:
+    """Queue rows, written by the columns they really have: a NULL or bytes parameter costs the driver more than the rest of its row."""
     plain: list[tuple[Any, ...]] = []
     others: dict[str, list[tuple[Any, ...]]] = {}
-    for entry, key, (_, group, group_id, url, priority, depth, via, meta, due, variant) in found:
-        values = (entry, entry, bytearray(key), group_id, priority, now, depth, url)
-        if state is State.PENDING and via is None and meta is None and due is None and not variant:
-            arrivals.add(group_id, klass, priority, group)
-            plain.append(values)
-            continue
-        now_state = state
-        more: dict[str, Any] = {"settled": now} if state is State.DONE else {"via": via, "meta": meta}
-        if variant:
-            more["variant"] = variant
-        if state is State.DONE:
-            arrivals.name(group_id, group)
-        elif due is not None and due > now:
-            now_state, more["due"] = State.DELAYED, due
+    for entry, (_, group, group_id, _, priority, depth, via, meta, due, variant) in found:
+        values = (entry, entry, group_id, priority, now, depth)
+        later = due is not None and due > now
+        if later:
             arrivals.name(group_id, group)
             tx.count("delayed")
         else:
             arrivals.add(group_id, klass, priority, group)
+        if via is None and meta is None and not later and not variant:
+            plain.append(values)
+            continue
+        more = {"via": via, "meta": meta, "variant": variant or None, "due": due if later else None}
         more = {name: value for name, value in more.items() if value is not None}
-        others.setdefault(_insert(now_state, klass, tuple(more)), []).append((*values, *more.values()))
+        sql = _insert(State.DELAYED if later else State.PENDING, klass, tuple(more))
+        others.setdefault(sql, []).append((*values, *more.values()))
     if plain:
-        tx.executemany(_insert(state, klass, ()), plain)
+        tx.executemany(_insert(State.PENDING, klass, ()), plain)
     for sql, rows in others.items():
         tx.executemany(sql, rows)
 
 
 @lru_cache(maxsize=256)
 def _insert(state: State, klass: Klass, more: tuple[str, ...]) -> str:
-    columns = ("id", "seq", "fp", "grp", "priority", "added", "depth", "url", *more, "state", "class")
+    columns = ("id", "seq", "grp", "priority", "added", "depth", *more, "state", "class")
     marks = ",".join("?" * (len(columns) - 2))
-    return f"INSERT INTO entry ({', '.join(columns)}) VALUES ({marks},{int(state)},{int(klass)})"
+    return f"INSERT INTO queue ({', '.join(columns)}) VALUES ({marks},{int(state)},{int(klass)})"
 
 
 def _allowed(
@@ -149,13 +152,11 @@ class _Known:
 
     def handle(self, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray) -> None:
         ids = [found[key] for key, _ in old if found[key] > 0]
-        states: dict[int, tuple[Any, ...]] = {}
-        if ids:
-            select = "SELECT id, state, class, priority, due, grp FROM entry WHERE id IN"
-            states = {row[0]: row[1:] for row in self.tx.rows(select, ids)}
+        select = "SELECT id, state, class, priority, due, grp FROM queue WHERE id IN"
+        states = {row[0]: row[1:] for row in self.tx.rows(select, ids)}
         for (key, i), row in zip(old, rows, strict=True):
             entry = found[key]
-            if entry > 0:
+            if entry in states:
                 verdicts[i] = self._lift_or_requeue(row, entry, *states[entry])
             elif self.mode is Mode.AGAIN:
                 verdicts[i] = self._revive(row, key, entry)
@@ -166,11 +167,16 @@ class _Known:
         if self.mode is not Mode.AGAIN:
             return _SEEN
         if state == State.LEASED:
-            self.tx.execute("UPDATE entry SET again = 1 WHERE id = ?", (entry,))
-            return _REQUEUED
-        was = State(state)
-        self._requeue(row, entry, Klass.RETRY if was is State.DEAD else Klass.REVISIT, group, was.name.lower())
+            self.tx.execute("UPDATE queue SET again = 1 WHERE id = ?", (entry,))
+        else:  # dead: its text stays as first found, its attempts start anew
+            self.tx.execute("DELETE FROM queue WHERE id = ?", (entry,))
+            self.tx.count("dead", -1)
+            enqueue(self.tx, [(entry, row)], Klass.RETRY, self.arrivals, self.now)
+            self._to_the_end(entry)
         return _REQUEUED
+
+    def _to_the_end(self, entry: int) -> None:
+        self.tx.execute("UPDATE queue SET seq = ? WHERE id = ?", (self.tx.take("entry"), entry))
 
     def _lift(self, row: OfferRow, entry: int, state: int, klass: int, priority: int, due: float | None, group: int) -> int:
         """Priority only upwards, due only earlier; with nothing due the URL is wanted now."""
@@ -180,45 +186,37 @@ class _Known:
             return _SEEN
         priority = max(priority, row.priority)
         if state == State.DELAYED and (wanted is not None or not sooner):
-            self.tx.execute("UPDATE entry SET priority = ?, due = ? WHERE id = ?", (priority, wanted if sooner else due, entry))
+            self.tx.execute("UPDATE queue SET priority = ?, due = ? WHERE id = ?", (priority, wanted if sooner else due, entry))
             return _RAISED
         if state == State.DELAYED:
             values = (priority, self.tx.take("entry"), entry)
-            self.tx.execute("UPDATE entry SET state = 0, due = NULL, priority = ?, seq = ? WHERE id = ?", values)
+            self.tx.execute("UPDATE queue SET state = 0, due = NULL, priority = ?, seq = ? WHERE id = ?", values)
             self.tx.count("delayed", -1)
             self.arrivals.add(group, klass, priority)
         else:
-            self.tx.execute("UPDATE entry SET priority = ? WHERE id = ?", (priority, entry))
+            self.tx.execute("UPDATE queue SET priority = ? WHERE id = ?", (priority, entry))
             self.arrivals.raised(group, klass, priority)
         return _RAISED
 
-    def _requeue(self, row: OfferRow, entry: int, klass: Klass, group: int, was: str) -> None:
-        """A row that is there: its text stays as first found; attempts start anew."""
-        later = row.due is not None and row.due > self.now
-        state, due = (State.DELAYED, row.due) if later else (State.PENDING, None)
-        self.tx.execute(
-            "UPDATE entry SET state = ?, due = ?, class = ?, priority = ?, attempt = 0, excused = 0, again = 0, failed_at = NULL, "
-            "reason = NULL, settled = NULL, depth = ?, via = ?, meta = ?, added = ?, seq = ? WHERE id = ?",
-            (int(state), due, int(klass), row.priority, row.depth, row.via, row.meta, self.now, self.tx.take("entry"), entry),
-        )
-        self.tx.count(was, -1)
-        if later:
-            self.tx.count("delayed")
-        else:
-            self.arrivals.add(group, klass, row.priority)
-
     def _revive(self, row: OfferRow, key: bytes, entry: int) -> int:
-        """Seen, but without a row: the text is the offer's."""
+        """Seen, but not in the queue: done, known, or dead long ago. Where its text is kept it stays as first found."""
+        klass = Klass.REVISIT
         if entry == seen.KNOWN:
             self.tx.count("known", -1)
             self.tx.count("accepted")
             limits = Limits(self.tx)
             limits.taken(key)
             limits.write()
+        elif entry == seen.DEAD_WITHOUT_TEXT:
+            klass = Klass.RETRY
+            self.tx.count("dead", -1)
         else:
-            self.tx.count("dead" if entry == seen.DEAD_WITHOUT_TEXT else "done", -1)
-        klass = Klass.RETRY if entry == seen.DEAD_WITHOUT_TEXT else Klass.REVISIT
-        number = self.tx.take("entry")
-        insert(self.tx, [(number, key, row)], State.PENDING, klass, self.arrivals, self.now)
-        seen.assign(self.tx, [(number, key)])
+            self.tx.count("done", -1)
+        if entry > 0:
+            enqueue(self.tx, [(entry, row)], klass, self.arrivals, self.now)
+            self._to_the_end(entry)
+        else:
+            number = self.tx.take("entry")
+            insert(self.tx, [(number, key, row)], State.PENDING, klass, self.arrivals, self.now)
+            seen.assign(self.tx, [(number, key)])
         return _REQUEUED

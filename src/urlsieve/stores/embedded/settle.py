@@ -8,17 +8,17 @@ from typing import Any
 
 from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
 from urlsieve.stores.embedded import seen
-from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
+from urlsieve.stores.embedded.groups import PENDING, Arrivals, Group, ensure, load, refresh, save, save_settings
+from urlsieve.stores.embedded.lease import token_tail
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.offer import insert
-from urlsieve.stores.embedded.sites import Sites
+from urlsieve.stores.embedded.sites import Sites, site_id
 
 _LEASED = (
-    "SELECT e.id, e.token, e.fp, e.url, e.grp, e.priority, e.depth, e.attempt, e.class, e.deadline, e.via, e.meta, e.variant, "
-    "e.excused, e.failed_at, e.again FROM entry e WHERE e.state = 1 AND e.id IN"
+    "SELECT q.id, q.counter, q.chance, q.grp, q.priority, q.again, t.fp, t.url, q.depth, q.attempt, q.class, q.deadline, q.via, q.meta, "
+    "q.variant, q.excused, q.failed_at FROM queue q CROSS JOIN text t ON t.id = q.id WHERE q.state = 1 AND q.id IN"
 )
-
-
+_LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again FROM queue WHERE state = 1 AND id IN"
 _STATE_NAMES = tuple(state.name.lower() for state in State)
 
 
@@ -26,65 +26,66 @@ class Conflict(Exception):  # noqa: N818 - not an error: the caller decides agai
     """A group's health, or a wish to have the URL again, came in between."""
 
 
-def entry_of(token: str) -> int | None:
-    """The row a token speaks of; None for what is no token of ours."""
-    parts = token.split("-")
+def entry_of(text: str) -> int:
+    """The row a token speaks of; 0 for what is no token of ours."""
+    parts = text.split("-", 2)
     try:
-        number = int(parts[1], 16) if len(parts) == 4 else None
+        entry = int(parts[1], 16) if len(parts) == 3 else 0
     except ValueError:
-        return None
-    return number if number is not None and 0 < number < 2**63 else None
+        return 0
+    return entry if 0 < entry < 2**63 else 0
 
 
-def current(tx: Transaction, tokens: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+def current(tx: Transaction, tokens: Iterable[str], select: str = _LEASED_SHORT) -> dict[str, tuple[Any, ...]]:
     """token → its row, for those that are current."""
-    wanted = set(tokens)
-    ids = sorted({entry for token in wanted if (entry := entry_of(token)) is not None})
-    return {row[1]: row for row in tx.rows(_LEASED, ids) if row[1] in wanted} if ids else {}
+    wanted = {text: entry for text in tokens if (entry := entry_of(text))}
+    rows = {row[0]: row for row in tx.rows(select, list(wanted.values()))}
+    found = {}
+    for text, entry in wanted.items():
+        row = rows.get(entry)
+        if row is not None and text.partition("-")[2] == token_tail(entry, row[1], row[2]):
+            found[text] = row
+    return found
 
 
 def load_rows(tx: Transaction, tokens: Sequence[str]) -> tuple[list[Row | None], dict[int, GroupRow]]:
-    have = current(tx, tokens)
-    groups = load(tx, {row[4] for row in have.values()})
-    site_ids = {int.from_bytes(row[2][:8], "little", signed=True) for row in have.values()}
-    sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list(site_ids))) if site_ids else {}
-    rows: list[Row | None] = []
-    for token in tokens:
-        row = have.get(token)
-        if row is None:
-            rows.append(None)
-            continue
-        _, _, fp, url, grp, priority, depth, attempt, klass, deadline, via, meta, variant, excused, failed_at, again = row
-        site = sites[int.from_bytes(fp[:8], "little", signed=True)]
-        name = groups[grp].name
-        rows.append(
-            Row(
-                token,
-                fp,
-                url,
-                site,
-                name,
-                grp,
-                priority,
-                depth,
-                attempt,
-                Klass(klass),
-                deadline,
-                via,
-                meta,
-                variant or b"",
-                excused,
-                failed_at,
-                bool(again),
-            )
-        )
-    return rows, {gid: group.value() for gid, group in groups.items()}
+    have = current(tx, tokens, _LEASED)
+    groups = load(tx, {row[3] for row in have.values()})
+    sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(row[6]) for row in have.values()})))
+    rows = {text: _row(text, row, sites, groups) for text, row in have.items()}
+    return [rows.get(text) for text in tokens], {gid: group.value() for gid, group in groups.items()}
+
+
+def _row(text: str, row: tuple[Any, ...], sites: dict[int, str], groups: dict[int, Group]) -> Row:
+    _, _, _, group, priority, again, fp, url, depth, attempt, klass, deadline, via, meta, variant, excused, failed_at = row
+    return Row(
+        text,
+        fp,
+        url,
+        sites[site_id(fp)],
+        groups[group].name,
+        group,
+        priority,
+        depth,
+        attempt,
+        _KLASSES[klass],
+        deadline,
+        via,
+        meta,
+        variant or b"",
+        excused,
+        failed_at,
+        bool(again),
+    )
+
+
+_KLASSES = tuple(Klass)
 
 
 def extend(tx: Transaction, tokens: Sequence[str], deadline: float) -> bytes:
     have = current(tx, tokens)
-    tx.executemany("UPDATE entry SET deadline = ? WHERE id = ?", [(deadline, row[0]) for row in have.values()])
-    return bytes(token in have for token in tokens)
+    tx.executemany("UPDATE queue SET deadline = ? WHERE id = ?", [(deadline, row[0]) for row in have.values()])
+    return bytes(text in have for text in tokens)
 
 
 class Settling:
@@ -96,9 +97,7 @@ class Settling:
         self.arrivals = Arrivals()
         self.out: dict[int, int] = {}  # leases that ended, by group
         self.turns: dict[int, float] = {}
-        self.done: list[tuple[Any, ...]] = []
-        self.reasons: list[tuple[str, int]] = []
-        self.gone: list[tuple[int, bytes]] = []
+        self.done: list[tuple[int]] = []
         self.other: list[tuple[Any, ...]] = []
 
     def run(self, changes: Sequence[Change], health: Sequence[HealthChange]) -> bytes:
@@ -110,7 +109,7 @@ class Settling:
             row = have.pop(change.token, None)  # a token given twice settles once
             if row is None:
                 continue
-            if row[15] and change.state in (State.DONE, State.DEAD):
+            if row[5] and change.state in (State.DONE, State.DEAD):
                 raise Conflict
             self._apply(change, row)
             flags[i] = 1
@@ -131,7 +130,7 @@ class Settling:
             self.out.setdefault(change.group_id, 0)
 
     def _apply(self, change: Change, row: tuple[Any, ...]) -> None:
-        tx, entry, fp, group_id, priority = self.tx, row[0], row[2], row[4], row[5]
+        tx, entry, group_id, priority = self.tx, row[0], row[3], row[4]
         self.out[group_id] = self.out.get(group_id, 0) + 1
         if change.next_turn:
             self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn)
@@ -141,12 +140,7 @@ class Settling:
         if change.state is not State.PENDING:
             tx.count(_STATE_NAMES[change.state])
         if change.state is State.DONE:
-            if self.keep_urls:
-                self.done.append((self.now, entry))
-                if change.reason is not None:
-                    self.reasons.append((change.reason, entry))
-            else:
-                self.gone.append((entry, fp))
+            self.done.append((entry,))
             return
         if change.state is State.PENDING:
             self.arrivals.add(group_id, change.klass, priority)
@@ -167,20 +161,11 @@ class Settling:
     def _write(self) -> None:
         tx = self.tx
         if self.done:
-            tx.executemany(
-                "UPDATE entry SET state = 3, token = NULL, deadline = NULL, via = NULL, meta = NULL, failed_at = NULL, settled = ? "
-                "WHERE id = ?",
-                self.done,
-            )
-        if self.reasons:
-            tx.executemany("UPDATE entry SET reason = ? WHERE id = ?", self.reasons)
-        if self.gone:
-            tx.executemany("DELETE FROM entry WHERE id = ?", [(entry,) for entry, _ in self.gone])
-            seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, fp) for _, fp in self.gone])
+            end(tx, self.done, self.keep_urls)
         if self.other:
             tx.executemany(
-                "UPDATE entry SET state = ?, due = ?, class = ?, attempt = ?, excused = ?, failed_at = ?, reason = ?, settled = ?, "
-                "token = NULL, deadline = NULL, again = 0 WHERE id = ?",
+                "UPDATE queue SET state = ?, due = ?, class = ?, attempt = ?, excused = ?, failed_at = ?, reason = ?, settled = ?, "
+                "again = 0 WHERE id = ?",
                 self.other,
             )
         groups = load(tx, self.out)
@@ -191,6 +176,15 @@ class Settling:
         self.arrivals.write(tx, self.policy, self.now)
 
 
+def end(tx: Transaction, entries: list[tuple[int]], keep_urls: bool) -> None:
+    """Done: no longer in the queue. The text stays, or only the fingerprint does."""
+    tx.executemany("DELETE FROM queue WHERE id = ?", entries)
+    if not keep_urls:
+        keys = tx.rows("SELECT fp FROM text WHERE id IN", [entry for (entry,) in entries])
+        seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, key) for (key,) in keys])
+        tx.executemany("DELETE FROM text WHERE id = ?", entries)
+
+
 def record_targets(
     tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float, sites: Sites
 ) -> None:
@@ -199,23 +193,18 @@ def record_targets(
     found = seen.find(tx.db, list(rows))
     new = {fp: row for fp, row in rows.items() if fp not in found or found[fp] == seen.KNOWN}
     _record_new(tx, new, found, now, policy.keep_urls, sites)
-    touched = set()
-    ids = {found[fp]: fp for fp in rows if found.get(fp, 0) > 0}
-    for entry, state, klass, group_id in list(tx.rows("SELECT id, state, class, grp FROM entry WHERE id IN", list(ids))):
-        if state not in (State.PENDING, State.DELAYED, State.DEAD):
+    touched, done = set(), []
+    ids = [found[fp] for fp in rows if found.get(fp, 0) > 0]
+    for entry, state, klass, group_id in tx.rows("SELECT id, state, class, grp FROM queue WHERE id IN", ids):
+        if state == State.LEASED:
             continue
-        tx.count(State(state).name.lower(), -1)
+        tx.count(_STATE_NAMES[state], -1)
         tx.count("done")
+        done.append((entry,))
         if state == State.PENDING:
-            tx.count(f"pending.{Klass(klass).name.lower()}", -1)
+            tx.count(PENDING[klass], -1)
             touched.add(group_id)
-        if policy.keep_urls:
-            tx.execute(
-                "UPDATE entry SET state = 3, due = NULL, via = NULL, meta = NULL, reason = NULL, settled = ? WHERE id = ?", (now, entry)
-            )
-        else:
-            tx.execute("DELETE FROM entry WHERE id = ?", (entry,))
-            seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, ids[entry])])
+    end(tx, done, policy.keep_urls)
     buried = [fp for fp in rows if found.get(fp) == seen.DEAD_WITHOUT_TEXT]
     seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, fp) for fp in buried])
     tx.count("dead", -len(buried))

@@ -34,35 +34,39 @@ def _equalities(number: dict[str, int]) -> Iterator[str]:
 
 def _enumeration(db: sqlite3.Connection, number: dict[str, int]) -> Iterator[str]:
     found = {state.name.lower(): 0 for state in State}
-    for state, many in db.execute("SELECT state, count(*) FROM entry GROUP BY state"):
+    for state, many in db.execute("SELECT state, count(*) FROM queue GROUP BY state"):
         found[State(state).name.lower()] += many
     marks: dict[int, int] = dict(db.execute("SELECT min(entry, 1), count(*) FROM seen GROUP BY 1"))
-    rows = sum(found.values())
     found["done"] += marks.get(seen.DONE_WITHOUT_TEXT, 0)
+    found["done"] += scalar(db, "SELECT count(*) FROM seen s LEFT JOIN queue q ON q.id = s.entry WHERE s.entry > 0 AND q.id IS NULL")
     found["dead"] += marks.get(seen.DEAD_WITHOUT_TEXT, 0)
     found["known"] = marks.get(seen.KNOWN, 0)
     found["seen"] = sum(marks.values())
     for klass in Klass:
-        found[f"pending.{klass.name.lower()}"] = scalar(db, "SELECT count(*) FROM entry WHERE state = 0 AND class = ?", (int(klass),))
+        found[f"pending.{klass.name.lower()}"] = scalar(db, "SELECT count(*) FROM queue WHERE state = 0 AND class = ?", (int(klass),))
     found["sites"] = scalar(db, "SELECT count(*) FROM site")
     found["groups"] = scalar(db, "SELECT count(*) FROM grp")
     for name, many in found.items():
         if number.get(name, 0) != many:
             yield f"count {name} says {number.get(name, 0)}, there are {many}"
-    matched = scalar(db, "SELECT count(*) FROM seen s JOIN entry e ON e.id = s.entry AND e.fp = s.fp WHERE s.entry > 0")
-    if not matched == rows == marks.get(1, 0):
-        yield f"{rows} rows and {marks.get(1, 0)} marks that name a row, but {matched} pairs: a URL is seen but not queued, or queued unseen"
-    strays = scalar(db, "SELECT count(*) FROM entry WHERE (state = 1) <> (token IS NOT NULL) OR (state = 2) <> (due IS NOT NULL)")
+    texts = scalar(db, "SELECT count(*) FROM text")
+    matched = scalar(db, "SELECT count(*) FROM seen s JOIN text t ON t.id = s.entry AND t.fp = s.fp WHERE s.entry > 0")
+    if not matched == texts == marks.get(1, 0):
+        yield f"{texts} texts and {marks.get(1, 0)} marks that name one, but {matched} pairs: a URL is seen without its text, or the reverse"
+    lost = scalar(db, "SELECT count(*) FROM queue q LEFT JOIN text t ON t.id = q.id WHERE t.id IS NULL")
+    if lost:
+        yield f"{lost} queue rows have no text: they cannot be given to anybody"
+    strays = scalar(db, "SELECT count(*) FROM queue WHERE state = 3 OR (state = 2) <> (due IS NOT NULL)")
     if strays:
-        yield f"{strays} rows have a token or a due time that does not fit their state"
+        yield f"{strays} queue rows are done, or have a due time that does not fit their state"
 
 
 def _queues(db: sqlite3.Connection) -> Iterator[str]:
     """Every group with pending URLs is in exactly one place, with its true heads and its true number of leases."""
     heads: dict[int, list[int | None]] = {}
-    for group_id, klass, top in db.execute("SELECT grp, class, max(priority) FROM entry WHERE state = 0 GROUP BY grp, class"):
+    for group_id, klass, top in db.execute("SELECT grp, class, max(priority) FROM queue WHERE state = 0 GROUP BY grp, class"):
         heads.setdefault(group_id, [None, None, None])[klass] = top
-    leased: dict[int, int] = dict(db.execute("SELECT grp, count(*) FROM entry WHERE state = 1 GROUP BY grp"))
+    leased: dict[int, int] = dict(db.execute("SELECT grp, count(*) FROM queue WHERE state = 1 GROUP BY grp"))
     for group_id, name, out, place, wake, top, *tops in db.execute("SELECT id, name, leased, place, wake, top, top0, top1, top2 FROM grp"):
         true_heads = heads.pop(group_id, [None, None, None])
         if tops != true_heads or top != max((t for t in true_heads if t is not None), default=None):
