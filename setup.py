@@ -7,7 +7,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 KERNEL = "src/urlsieve/_kernel"
-flags = ["-std=c11", "-O3", "-Wall", "-Wextra", "-Wno-unused-function", "-fvisibility=hidden"]
+flags = ["-std=c11", "-O3", "-g0", "-Wall", "-Wextra", "-Wno-unused-function", "-fvisibility=hidden"]
 link: list[str] = []
 if os.environ.get("URLSIEVE_SANITIZE"):
     flags += ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]

@@ -1,20 +1,16 @@
 """What can go wrong, as types: one root, few leaves. Each message says what happened, to which input, and what to do."""
 
-
 import re
 
-_USERINFO = re.compile(
-    r"""^([\x00-\x20]*(?:
+_USERINFO = r"""(?ix)^([\x00-\x20]*(?:
         (?:h[\t\n\r]*t[\t\n\r]*t[\t\n\r]*p[\t\n\r]*(?:s[\t\n\r]*)?:[/\\\t\n\r]*)   # a browser needs no slashes here
         | (?:[a-z][a-z0-9+.\-\t\n\r]*:)?[\t\n\r]*[/\\][\t\n\r]*[/\\][/\\\t\n\r]*
-        ))[^/\\?\#]*@""",
-    re.IGNORECASE | re.VERBOSE,
-)
+        ))[^/\\?\#]*@"""
 
 
 def mask_userinfo(url: str) -> str:
     """The same with `user:password@` shown as `***@`: for every log, page, export and message."""
-    return _USERINFO.sub(r"\1***@", url)
+    return re.sub(_USERINFO, r"\1***@", url)  # compiled when first needed: this module is imported by everything
 
 
 class UrlsieveError(Exception):

@@ -5,14 +5,17 @@ Policy is here: profiles, noise names, reasons, explanations. Mechanism is the k
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from urlsieve.canon.canonicalizer import Canonicalizer
-from urlsieve.canon.explain import Explanation, Step
 from urlsieve.canon.keys import Keys, Lines
 from urlsieve.canon.reasons import REASON_OF_CODE
 from urlsieve.canon.suffixes import registrable_domain, suffix_list, suffix_list_text
 from urlsieve.canon.vectors import vectors_digest
 from urlsieve.errors import mask_userinfo
+
+if TYPE_CHECKING:
+    from urlsieve.canon.explanation import Explanation, Step
 
 CANONICAL_VERSION = 1
 """Bound into every store: a key made by another version is not comparable."""
@@ -35,6 +38,15 @@ __all__ = [
     "suffix_list_text",
     "vectors_digest",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Explaining is rare, and the filter is started thousands of times: it is imported when somebody asks.
+    if name in ("Explanation", "Step"):
+        from urlsieve.canon import explanation
+
+        return getattr(explanation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @lru_cache(maxsize=8)
@@ -75,6 +87,6 @@ def fingerprint(url: str | bytes, *, variant: bytes = b"", secret: int = 0) -> b
 
 def explain(
     url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None, profile: str = "safe", rules: object = None
-) -> Explanation:
+) -> "Explanation":
     """Which steps change a URL; with two URLs: whether they are the same, and why."""
     return _for(profile, rules).explain(url_a, url_b, base=base)

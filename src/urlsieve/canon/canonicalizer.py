@@ -12,7 +12,7 @@ from urlsieve.canon.keys import Keys, Lines
 from urlsieve.errors import ConfigError, InvalidURL
 
 if TYPE_CHECKING:
-    from urlsieve.canon.explain import Explanation
+    from urlsieve.canon.explanation import Explanation
 
 Url = str | bytes
 
@@ -99,7 +99,7 @@ class Canonicalizer:
 
     def explain(self, url_a: Url, url_b: Url | None = None, *, base: str | None = None) -> "Explanation":
         """Which steps change a URL; with two URLs: whether they are the same, and why."""
-        from urlsieve.canon.explain import explain
+        from urlsieve.canon.explanation import explain
 
         return explain(self, url_a, url_b, base=base)
 

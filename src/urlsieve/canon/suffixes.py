@@ -1,10 +1,7 @@
 """A host goes in, the domain somebody registered comes out; the bundled list of public suffixes is read at first use."""
 
-import re
 from functools import lru_cache
 from typing import Any
-
-_IPV4 = re.compile(r"\d+(\.\d+){3}$")
 
 
 @lru_cache(maxsize=1)
@@ -35,7 +32,7 @@ def registrable_domain(host: str, suffixes: Any = None) -> str | None:
     if host.startswith("["):
         return None
     name = host.partition(":")[0].lower().rstrip(".")
-    if not name or _IPV4.match(name):
+    if not name or name.replace(".", "").isdecimal():  # an IPv4 address: no name ends in a number
         return None
     domain = (_bundled() if suffixes is None else suffixes).privatesuffix(name)
     return None if domain is None else str(domain)
