@@ -117,12 +117,23 @@ def test_the_registrable_domain_of_a_host(host: str, domain: str | None) -> None
         ("http://e.com/a@b?c@d#e@f", "http://e.com/a@b?c@d#e@f"),
         ("http://e.com?u:p@x", "http://e.com?u:p@x"),
         ("mailto:a@b.c", "mailto:a@b.c"),
+        ("p q://u:p@h/", "p q://***@h/"),
+        ("//u:p@h:80/x:y", "//***@h:80/x:y"),
+        ("/a//b@c", "/a//b@c"),
+        ("h\tttp:\n/\t/u@e.com", "h\tttp:\n/\t/***@e.com"),
         ("a@b", "a@b"),
         ("", ""),
     ],
 )
 def test_user_info_is_masked(url: str, shown: str) -> None:
     assert shown == mask_userinfo(url)
+
+
+@pytest.mark.parametrize("text", ["\t", "http:\t", "a:", "/", "http:/\t", "@", "http://@", "http://a"])
+def test_masking_a_megabyte_takes_no_time(text: str) -> None:
+    # a pattern with nested repetitions would need hours here
+    url = text + text[-1] * 1_000_000
+    assert len(mask_userinfo(url)) <= len(url) + 3
 
 
 def test_an_error_shows_the_url_without_its_user_info_and_not_all_of_a_long_one() -> None:
