@@ -208,6 +208,8 @@ class AsyncSieve:
             if not future.cancel() and undo is not None:
                 # one thread, in order: by the time this runs the future has its result, and close() comes after it
                 self._executor.submit(self._undo, future, undo)
+            # nobody waits for it any more: an error of it is nobody's, and asyncio need not complain
+            waiter.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             raise
 
     @staticmethod

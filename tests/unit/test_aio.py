@@ -1,6 +1,7 @@
 """urlsieve.aio: the same verbs, awaitable; nothing is lost when the awaiting task is."""
 
 import asyncio
+import gc
 import threading
 import time
 
@@ -138,6 +139,24 @@ def test_a_pop_that_had_not_begun_when_it_was_cancelled_takes_nothing():
         go_on.set()
         assert 5 == (await first).pending
         assert "pending" == (await sieve.info(URLS[0])).state
+
+    run(test)
+
+
+def test_a_failure_after_the_cancellation_makes_no_noise():
+    async def test(sieve):
+        complaints = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        begun, go_on = slowly(sieve, "pop")
+        task = asyncio.create_task(sieve.pop(-1))
+        await happens(begun)
+        task.cancel()
+        await asyncio.wait([task])
+        go_on.set()
+        await sieve.stats()
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert [] == complaints
 
     run(test)
 
