@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from urlsieve.model import Outcome as Outcome
     from urlsieve.model import Settled as Settled
     from urlsieve.model import URLItem as URLItem
-    from urlsieve.opening import open as open  # noqa: A004
+    from urlsieve.opening import open as open
     from urlsieve.sieve import Sieve as Sieve
 
 __version__ = "0.1.0"
@@ -77,7 +77,7 @@ _HOME = {
     "Sieve": "sieve",
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted(_HOME)  # noqa: PLE0605 - a list, made from the table
 
 
 def __getattr__(name: str) -> object:

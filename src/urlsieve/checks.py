@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from urlsieve.errors import ConfigError
@@ -13,11 +12,10 @@ BIGGEST = 2**53
 
 def number(name: str, value: object, *, least: float | None = None, above: float | None = None, whole: bool = False) -> Any:
     """A finite int or float (bool is none) in range."""
-    kinds: tuple[type, ...] = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (whole and not isinstance(value, int)):
         raise ConfigError(f"{name} must be {'a whole number' if whole else 'a number'}, not {value!r}")
-    if not math.isfinite(value) or abs(value) > BIGGEST:
-        raise ConfigError(f"{name} is out of range: {value!r}")
+    if not -BIGGEST <= value <= BIGGEST:  # false for NaN too
+        raise ConfigError(f"{name} is out of range: {str(value)[:40]}" if isinstance(value, float) else f"{name} is out of range")
     if least is not None and value < least:
         raise ConfigError(f"{name} must be at least {least:g}, not {value!r}")
     if above is not None and value <= above:

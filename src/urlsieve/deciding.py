@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+
 from urlsieve.batch import Prepared
 from urlsieve.errors import StoreUnavailable
 from urlsieve.frontier.settle import decide
-from urlsieve.model import Change, Health, HealthChange, Outcome, Row, Settled, State
+from urlsieve.model import Change, Health, HealthChange, OfferRow, Outcome, Row, Settled, State
 from urlsieve.stores.protocol import Store
 
 #: Each round somebody else has succeeded, so more means that something else is wrong.
@@ -65,13 +66,13 @@ def _try(
 
 def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> Change:
     """A page that was reached settles the hops that led to it, and itself under its final name."""
-    if change.state not in (State.DONE, State.PENDING) or outcome.kind != "done":
+    if change.state is State.DEAD or (change.state is State.DELAYED and row.again is None) or outcome.kind != "done":
         return change
     prepared = targets(row, outcome)
     if prepared is None:
         return change
     prints = prepared.offers.fingerprints
-    pairs = {}
+    pairs: dict[bytes, OfferRow] = {}
     for i, offered in enumerate(prepared.offers.rows(range(len(prints) // 16))):
         fingerprint = prints[16 * i : 16 * i + 16]
         if fingerprint != row.fingerprint:

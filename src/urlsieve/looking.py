@@ -13,7 +13,7 @@ from urlsieve.batch import readable
 from urlsieve.canon import Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL
 from urlsieve.frontier.health import is_half_open
-from urlsieve.model import EntryInfo, GroupRow, Policy
+from urlsieve.model import EntryInfo, GroupRow, Policy, State
 from urlsieve.stores.protocol import Store
 
 SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
@@ -113,7 +113,7 @@ def doctor(store: Store, now: float) -> list[Finding]:
         findings.append(Finding("ok", "accepted = pending + leased + delayed + done + dead"))
     policy, counts = store.policy(), store.counts(now)
     if policy.high_water is not None:
-        waiting = counts.states[0] + counts.states[2]
+        waiting = counts.states[State.PENDING] + counts.states[State.DELAYED]
         if waiting >= 0.8 * policy.high_water:
             findings.append(Finding("warn", f"{waiting} of {policy.high_water} URLs may wait", "add workers, or raise high_water"))
     return findings

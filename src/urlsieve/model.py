@@ -55,7 +55,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class URLItem:
-    """A URL to push, with its own values instead of the call's. `due`: not before; `variant`: what else is in the identity (method, body)."""
+    """A URL to push, with its own values instead of the call's. `due`: not before; `variant`: further identity (method, body)."""
 
     url: str | bytes
     _: KW_ONLY
@@ -139,7 +139,7 @@ class Row(NamedTuple):
     variant: bytes
     excused: int  # times a block took this URL's attempt back
     failed_at: float | None  # its last failure
-    again: bool  # asked for again while leased
+    again: float | None  # asked for again while leased: when it is wanted (0: at once)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from urlsieve.sieve import Sieve
 PROFILES = ("safe", "exact")
 
 
-def open(  # noqa: A001 - the public name
+def open(
     address: str | os.PathLike[str],
     *,
     create: bool = True,
@@ -101,6 +101,8 @@ def _place(address: object) -> str:
     scheme, colon, _ = text.partition("://")
     if colon:
         raise ConfigError(f"stores of the kind {scheme!r} are not in this version: give a directory, or memory:")
+    if text.startswith("memory:") and text != "memory:":
+        raise ConfigError(f"a store in memory has no name: give memory:, not {text!r}")
     return text if text == "memory:" else str(Path(text).expanduser())
 
 

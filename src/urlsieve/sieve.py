@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from urlsieve import checks, deciding, looking
@@ -376,7 +376,7 @@ def _tickets(lease: Any) -> tuple[bool, list[Ticket]]:
     """(was a list given, the list)."""
     if isinstance(lease, (Lease, str)):
         return False, [lease]
-    if isinstance(lease, Iterable):
+    if isinstance(lease, Iterable) and not isinstance(lease, (Mapping, bytes)):
         return True, list(lease)
     raise ConfigError(f"a lease, a token or a list of them is expected, not {type(lease).__name__}")
 

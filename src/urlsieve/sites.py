@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from urlsieve import checks
+from urlsieve.errors import ConfigError
 from urlsieve.model import GroupRow, SiteRow
 from urlsieve.stores.protocol import Store
 
@@ -58,6 +59,8 @@ class GroupHandle:
         """One shared copy, at most 512 KiB (robots.txt, a cookie): with `value` it is set for `ttl` seconds, without it is read."""
         if value is None:
             return self._store.blob(self.name, key, self._clock())
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise ConfigError(f"a blob is bytes, not {type(value).__name__}")
         self._store.set_blob(self.name, key, bytes(value), self._clock(), float(checks.number("ttl", ttl, above=0)))
         return value
 

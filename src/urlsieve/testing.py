@@ -24,6 +24,6 @@ class VirtualClock:
         self.now += seconds
 
 
-def open(address: str | os.PathLike[str], *, clock: VirtualClock, seed: int = 0, **options: Any) -> Sieve:  # noqa: A001
+def open(address: str | os.PathLike[str], *, clock: VirtualClock, seed: int = 0, **options: Any) -> Sieve:
     """`urlsieve.open` in virtual time; `seed` makes backoff jitter and tokens repeatable."""
     return _open(address, _clock=clock, _chance=random.Random(seed).randbytes, **options)

@@ -27,32 +27,33 @@ def decide(row: Row, group: GroupRow, health: Health, outcome: Outcome, *, polic
     kind = classify(outcome)
     if kind is Kind.RELEASED:
         return _release(row, health, outcome, now)
-    if kind is Kind.SKIPPED:
-        change = Change(row.token, State.DONE, attempt=row.attempt, reason=outcome.reason, counted=outcome.reason or "skip")
-        return Decision(_asked_again(change, row), health, None)
     turn = _next_turn(group, outcome, policy, now)
+    if kind is Kind.SKIPPED:
+        change = Change(row.token, State.DONE, attempt=row.attempt, counted=outcome.reason or "skip", next_turn=turn)
+        return Decision(_asked_again(change, row, now), health, None)
     if kind in (Kind.FAILED, Kind.THROTTLED):
         return _fail(row, health, outcome, kind, turn, policy=policy, now=now, chance=chance)
     health = after_answer(health, now)
     if kind is Kind.REFUSED:
         change = Change(row.token, State.DEAD, attempt=row.attempt, failed_at=now, reason=reason_of(outcome), next_turn=turn)
-        return Decision(_asked_again(change, row), health, "error")
+        return Decision(_asked_again(change, row, now), health, "error")
     if outcome.retry_after is not None:
         health = until(health, now + min(max(outcome.retry_after, 0.0), 86400.0))
     change = Change(row.token, State.DONE, attempt=row.attempt, next_turn=turn)
     word = "gone" if kind is Kind.GONE else "not_modified" if outcome.status == 304 else _first_time(row)
-    return Decision(_asked_again(change, row), health, word)
+    return Decision(_asked_again(change, row, now), health, word)
 
 
 def _first_time(row: Row) -> str | None:
     return None if row.klass is Klass.REVISIT else "new"
 
 
-def _asked_again(change: Change, row: Row) -> Change:
+def _asked_again(change: Change, row: Row, now: float) -> Change:
     """Somebody asked for it again while it was out: it returns, with a new count of attempts."""
-    if not row.again:
+    if row.again is None:
         return change
-    return change._replace(state=State.PENDING, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None, reason=None)
+    state, due = (State.DELAYED, row.again) if row.again > now else (State.PENDING, None)
+    return change._replace(state=state, due=due, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None, reason=None)
 
 
 def _release(row: Row, health: Health, outcome: Outcome, now: float) -> Decision:
@@ -88,7 +89,7 @@ def _fail(
     word = "blocked" if kind is Kind.THROTTLED else "error"
     if not excused and row.attempt >= policy.max_attempts:
         change = Change(row.token, State.DEAD, attempt=row.attempt, failed_at=now, reason=reason_of(outcome), next_turn=turn)
-        return Decision(_asked_again(change, row), health, word)
+        return Decision(_asked_again(change, row, now), health, word)
     due = now if kind is Kind.THROTTLED or excused else now + retry_delay(row.attempt, policy, chance)
     change = Change(
         row.token,

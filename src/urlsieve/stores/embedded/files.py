@@ -12,7 +12,9 @@ from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
 
 LEDGER = "ledger.db"
 #: Locks and shared memory of SQLite's WAL do not work across machines.
-NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs", "ncpfs"})
+NETWORK_FILE_SYSTEMS = frozenset(
+    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs", "ncpfs"]
+)
 
 
 def file_system_of(path: Path) -> str | None:

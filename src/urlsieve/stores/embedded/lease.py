@@ -61,18 +61,22 @@ def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> in
         return 0
     back, dead = [], []
     for entry, group_id, klass, priority, attempt, again in expired:
-        if again:  # somebody wants it again: a new count of attempts
-            back.append((entry, group_id, int(Klass.REVISIT), priority, 0))
+        if again is not None:  # somebody wants it again: a new count of attempts
+            back.append((entry, group_id, int(Klass.REVISIT), priority, 0, again if again > now else None))
         elif attempt >= policy.max_attempts:
             dead.append((now, entry))
         else:
-            back.append((entry, group_id, int(Klass.RETRY) if klass == Klass.NEW else klass, priority, attempt))
+            back.append((entry, group_id, int(Klass.RETRY) if klass == Klass.NEW else klass, priority, attempt, None))
     tx.executemany(
-        "UPDATE queue SET state = 0, again = 0, class = ?, attempt = ? WHERE id = ?", [(row[2], row[4], row[0]) for row in back]
+        "UPDATE queue SET state = ?, due = ?, again = NULL, class = ?, attempt = ? WHERE id = ?",
+        [(0 if due is None else 2, due, klass, attempt, entry) for entry, _, klass, _, attempt, due in back],
     )
     tx.executemany("UPDATE queue SET state = 4, reason = 'lease expired', settled = ? WHERE id = ?", dead)
-    for _, group_id, klass, priority, _ in back:
-        arrivals.add(group_id, klass, priority)
+    for _, group_id, klass, priority, _, due in back:
+        if due is None:
+            arrivals.add(group_id, klass, priority)
+        else:
+            tx.count("delayed")
     tx.count("leased", -len(expired))
     tx.count("dead", len(dead))
     out: dict[int, int] = {}
@@ -97,9 +101,13 @@ def _bury(tx: Transaction, now: float) -> None:
 _KLASSES = tuple(Klass)
 
 
-def token_tail(entry: int, counter: int, chance: int) -> str:
-    """A token without its epoch: row, a number that only grows, and the chance of the call. Opaque to workers."""
-    return f"{entry:x}-{counter:x}-{chance & 0xFFFFFFFFFFFFFFFF:016x}"
+#: Bits of a lease's number; the epoch stands above them.
+COUNTER_BITS = 44
+
+
+def token_of(entry: int, number: int, chance: int) -> str:
+    """Opaque to workers: epoch, row, a number that only grows, and the chance of the call."""
+    return f"{number >> COUNTER_BITS:x}-{entry:x}-{number & ((1 << COUNTER_BITS) - 1):x}-{chance & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
 class Leasing:
@@ -108,7 +116,7 @@ class Leasing:
     def __init__(self, tx: Transaction, policy: Policy, *, ttl: float, now: float, chance: bytes, epoch: int) -> None:
         self.tx, self.policy, self.now = tx, policy, now
         self.deadline = now + ttl
-        self.chance, self.epoch = int.from_bytes(chance[:8], "little", signed=True), f"{epoch:x}-"
+        self.chance, self.epoch = int.from_bytes(chance[:8], "little", signed=True), epoch << COUNTER_BITS
         self.taken: list[tuple[Group, Klass, tuple[Any, ...], str]] = []
 
     def by_turn(self, limit: int) -> None:
@@ -141,11 +149,11 @@ class Leasing:
             return False
         at_most = at_most if room is None else min(at_most, room)
         rows = self._choose(group, at_most, next_top)
-        counter = self.tx.take("token", len(rows))
+        counter = self.epoch + self.tx.take("token", len(rows))
         updates = []
         for i, (klass, row) in enumerate(rows, counter):
             updates.append((i, self.chance, self.deadline, row[0]))
-            self.taken.append((group, _KLASSES[klass], row, self.epoch + token_tail(row[0], i, self.chance)))
+            self.taken.append((group, _KLASSES[klass], row, token_of(row[0], i, self.chance)))
             self.tx.count(PENDING[klass], -1)
         self.tx.executemany(
             "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id = ?", updates
@@ -222,7 +230,7 @@ def finish(leasing: Leasing) -> list[Row]:
                 variant or b"",
                 excused,
                 failed_at,
-                False,
+                None,
             )
         )
     return rows

@@ -69,7 +69,8 @@ def _take(
             return
     number = tx.take("entry", len(fresh))
     state = State.DONE if mode is Mode.MARK_DONE else State.PENDING
-    insert(tx, [(entry, key, row) for entry, ((key, _), row) in enumerate(zip(fresh, rows, strict=True), number)], state, Klass.NEW, arrivals, now)
+    taken = [(entry, key, row) for entry, ((key, _), row) in enumerate(zip(fresh, rows, strict=True), number)]
+    insert(tx, taken, state, Klass.NEW, arrivals, now)
     seen.add(tx, sorted((key, entry) for entry, (key, _) in enumerate(fresh, number)))
 
 
@@ -167,7 +168,9 @@ class _Known:
         if self.mode is not Mode.AGAIN:
             return _SEEN
         if state == State.LEASED:
-            self.tx.execute("UPDATE queue SET again = 1 WHERE id = ?", (entry,))
+            wanted = row.due if row.due is not None and row.due > self.now else 0.0
+            sql = "UPDATE queue SET again = min(coalesce(again, ?1), ?1), priority = max(priority, ?2) WHERE id = ?3"
+            self.tx.execute(sql, (wanted, row.priority, entry))
         else:  # dead: its text stays as first found, its attempts start anew
             self.tx.execute("DELETE FROM queue WHERE id = ?", (entry,))
             self.tx.count("dead", -1)

@@ -17,7 +17,7 @@ CREATE INDEX site_limited ON site (id) WHERE lim IS NOT NULL;
 
 -- What is not done: small rows that come and go. seq: order of arrival (drawn from the same numbers as id).
 -- state, class: model.State, model.Klass. counter, chance, deadline: of the lease, if leased; their first values are as wide as the
--- real ones, so that a lease changes a row in place and splits no page.
+-- real ones, so that a lease changes a row in place and splits no page. again: asked for again while leased; when (0: at once).
 CREATE TABLE queue (
     id INTEGER PRIMARY KEY,
     seq INTEGER NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE queue (
     due REAL,
     attempt INTEGER NOT NULL DEFAULT 0,
     excused INTEGER NOT NULL DEFAULT 0,
-    again INTEGER NOT NULL DEFAULT 0,
+    again REAL,
     depth INTEGER NOT NULL,
     counter INTEGER NOT NULL DEFAULT 4611686018427387904,
     chance INTEGER NOT NULL DEFAULT 4611686018427387904,

@@ -9,7 +9,7 @@ from typing import Any
 from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.groups import PENDING, Arrivals, Group, ensure, load, refresh, save, save_settings
-from urlsieve.stores.embedded.lease import token_tail
+from urlsieve.stores.embedded.lease import token_of
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.offer import insert
 from urlsieve.stores.embedded.sites import Sites, site_id
@@ -22,7 +22,7 @@ _LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again FROM queue WHE
 _STATE_NAMES = tuple(state.name.lower() for state in State)
 
 
-class Conflict(Exception):  # noqa: N818 - not an error: the caller decides again
+class Conflict(Exception):
     """A group's health, or a wish to have the URL again, came in between."""
 
 
@@ -43,7 +43,7 @@ def current(tx: Transaction, tokens: Iterable[str], select: str = _LEASED_SHORT)
     found = {}
     for text, entry in wanted.items():
         row = rows.get(entry)
-        if row is not None and text.partition("-")[2] == token_tail(entry, row[1], row[2]):
+        if row is not None and text == token_of(entry, row[1], row[2]):
             found[text] = row
     return found
 
@@ -75,7 +75,7 @@ def _row(text: str, row: tuple[Any, ...], sites: dict[int, str], groups: dict[in
         variant or b"",
         excused,
         failed_at,
-        bool(again),
+        again,
     )
 
 
@@ -109,7 +109,7 @@ class Settling:
             row = have.pop(change.token, None)  # a token given twice settles once
             if row is None:
                 continue
-            if row[5] and change.state in (State.DONE, State.DEAD):
+            if row[5] is not None and change.state in (State.DONE, State.DEAD):
                 raise Conflict
             self._apply(change, row)
             flags[i] = 1
@@ -165,7 +165,7 @@ class Settling:
         if self.other:
             tx.executemany(
                 "UPDATE queue SET state = ?, due = ?, class = ?, attempt = ?, excused = ?, failed_at = ?, reason = ?, settled = ?, "
-                "again = 0 WHERE id = ?",
+                "again = NULL WHERE id = ?",
                 self.other,
             )
         groups = load(tx, self.out)

@@ -41,7 +41,7 @@ class Limits:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         rows = tx.execute("SELECT id, lim, accepted FROM site WHERE lim IS NOT NULL") if tx.value("limits") else ()
-        self._left = {number: limit - accepted for number, limit, accepted in rows}
+        self._left: dict[int, int] = {number: limit - accepted for number, limit, accepted in rows}
         self._taken: dict[int, int] = {}
 
     def __bool__(self) -> bool:

@@ -282,9 +282,10 @@ class EmbeddedStore:
         findings.append(("ok", f"file system {files.file_system_of(self._directory) or 'unknown'}", ""))
         space = os.statvfs(self._directory)
         free = space.f_bavail * space.f_frsize
-        findings.append(
-            ("warn", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs") if free < 1 << 30 else ("ok", f"{free >> 30} GiB free", "")
-        )
+        if free < 1 << 30:
+            findings.append(("warn", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs"))
+        else:
+            findings.append(("ok", f"{free >> 30} GiB free", ""))
         wal = self._directory / f"{files.LEDGER}-wal"
         if wal.exists() and wal.stat().st_size > 1 << 28:
             findings.append(("warn", f"the write-ahead log has {wal.stat().st_size >> 20} MiB", "a long read keeps it from shrinking"))

@@ -52,7 +52,7 @@ def _enumeration(db: sqlite3.Connection, number: dict[str, int]) -> Iterator[str
     texts = scalar(db, "SELECT count(*) FROM text")
     matched = scalar(db, "SELECT count(*) FROM seen s JOIN text t ON t.id = s.entry AND t.fp = s.fp WHERE s.entry > 0")
     if not matched == texts == marks.get(1, 0):
-        yield f"{texts} texts and {marks.get(1, 0)} marks that name one, but {matched} pairs: a URL is seen without its text, or the reverse"
+        yield f"{texts} texts and {marks.get(1, 0)} marks that name one, but {matched} pairs: a mark without text, or the reverse"
     lost = scalar(db, "SELECT count(*) FROM queue q LEFT JOIN text t ON t.id = q.id WHERE t.id IS NULL")
     if lost:
         yield f"{lost} queue rows have no text: they cannot be given to anybody"
