@@ -66,7 +66,7 @@ def _try(
 
 def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> Change:
     """A page that was reached settles the hops that led to it, and itself under its final name."""
-    if change.state is State.DEAD or (change.state is State.DELAYED and row.again is None) or outcome.kind != "done":
+    if outcome.kind != "done" or (change.again is None and change.state is not State.DONE):
         return change
     prepared = targets(row, outcome)
     if prepared is None:

@@ -168,6 +168,7 @@ class Change(NamedTuple):
     reason: str | None = None
     counted: str | None = None  # name under which a skip is counted
     next_turn: float = 0.0  # the group's turn is not before this
+    again: float | None = None  # the row's, as the decision saw it: compared, like the token
     targets: tuple[tuple[bytes, OfferRow], ...] = ()  # redirect targets: entries of their own, done
 
 

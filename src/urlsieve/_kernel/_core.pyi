@@ -27,21 +27,21 @@ class Program:
     """A compiled profile; immutable, usable from any thread.
 
     `noise`: lower-case ASCII names, each ended by LF. `traps`: most segments, most equal segments, most equal names; 0 = none.
-    `based` says that there is a base URL, so that a text without a scheme goes to `resolve`.
+    `base` is the href of an http(s) URL: plain relative references are resolved here, odd ones by `resolve`.
     """
 
     def __init__(self, *, steps: int, fragment: int, noise: bytes, traps: tuple[int, int, int], secret: bytes) -> None: ...
     def one(
-        self, text: str | bytes, resolve: Resolve, based: bool, variant: bytes = b"", href: bool = False
+        self, text: str | bytes, resolve: Resolve, base: bytes | None, variant: bytes = b"", href: bool = False
     ) -> tuple[int, bytes, bytes, int, int, bool]:
         """(status, fingerprint, key, site's start in it, site's length, is route); the rest means nothing if status is not 0."""
-    def fingerprint(self, text: str | bytes, resolve: Resolve, based: bool, variant: bytes = b"") -> bytes | int:
+    def fingerprint(self, text: str | bytes, resolve: Resolve, base: bytes | None, variant: bytes = b"") -> bytes | int:
         """16 bytes, or the status (not 0) of a rejected URL."""
     def batch(
         self,
         urls: list[str | bytes],
         resolve: Resolve,
-        based: bool,
+        base: bytes | None,
         variants: list[bytes] | None = None,
         keep: bool = False,
     ) -> Batch: ...

@@ -67,11 +67,13 @@ cdef extern from "batch.h" nogil:
     ctypedef struct us_batch:
         const us_program *program
         us_work *work
-        int based
+        us_span origin
+        us_span folder
         const us_span *variants
         uint8_t *fingerprints
         uint8_t *status
         us_entry *entries
+    void us_batch_base(us_batch *batch, us_span href)
     int us_batch_one(const us_batch *batch, size_t i, us_span text, int href)
     int us_batch_run(const us_batch *batch, const us_span *texts, size_t first, size_t count)
     size_t us_count_lines(const uint8_t *block, size_t length)
@@ -170,7 +172,7 @@ cdef class Program:
     def __dealloc__(self):
         us_program_free(self.program)
 
-    def one(self, object text, object resolve, bint based, bytes variant=b"", bint href=False):
+    def one(self, object text, object resolve, bytes base, bytes variant=b"", bint href=False):
         """(status, fingerprint, key, site's start, site's length, is route) of one URL; key and fingerprint mean nothing if status is not 0."""
         cdef us_work work
         cdef us_batch batch
@@ -182,7 +184,8 @@ cdef class Program:
         memset(&entry, 0, sizeof(entry))
         held = span_of(text, &span)
         span_of(variant, &extra)
-        batch.program, batch.work, batch.based, batch.variants = self.program, &work, based, &extra
+        batch.program, batch.work, batch.variants = self.program, &work, &extra
+        set_base(&batch, base)
         batch.fingerprints, batch.status, batch.entries = fingerprint, &status, &entry
         try:
             self.run_one(&batch, span, text, resolve, href)
@@ -192,7 +195,7 @@ cdef class Program:
         finally:
             us_work_free(&work)
 
-    def fingerprint(self, object text, object resolve, bint based, bytes variant=b""):
+    def fingerprint(self, object text, object resolve, bytes base, bytes variant=b""):
         """16 bytes of one URL, or its status (int, not 0) if it is rejected."""
         cdef us_work work
         cdef us_batch batch
@@ -202,7 +205,8 @@ cdef class Program:
         held = span_of(text, &span)
         span_of(variant, &extra)
         fingerprint = PyBytes_FromStringAndSize(NULL, 16)
-        batch.program, batch.work, batch.based, batch.variants = self.program, &work, based, &extra
+        batch.program, batch.work, batch.variants = self.program, &work, &extra
+        set_base(&batch, base)
         batch.fingerprints, batch.status, batch.entries = <uint8_t *>PyBytes_AS_STRING(fingerprint), &status, NULL
         try:
             self.run_one(&batch, span, text, resolve, False)
@@ -217,9 +221,9 @@ cdef class Program:
             resolved(batch, 0, text, resolve)
         return 0
 
-    def batch(self, list urls not None, object resolve, bint based, list variants=None, bint keep=False):
+    def batch(self, list urls not None, object resolve, bytes base, list variants=None, bint keep=False):
         """All of `urls` (str or bytes): a Batch."""
-        result = Batch(self, len(urls), keep, based)
+        result = Batch(self, len(urls), keep, base)
         if variants is not None and len(variants) != len(urls):
             raise ValueError(f"{len(variants)} variants for {len(urls)} URLs: there must be one for each")
         result.take(urls, variants, resolve)
@@ -230,6 +234,14 @@ cdef class Program:
         result = LineBatch(self, block, resolve)
         result.run()
         return result
+
+
+cdef int set_base(us_batch *batch, bytes base) except -1:
+    """`base`: the href of an http(s) URL, which must live as long as the batch, or None."""
+    cdef us_span href
+    span_of(b"" if base is None else base, &href)
+    us_batch_base(batch, href)
+    return 0
 
 
 cdef int resolved(us_batch *batch, size_t i, object text, object resolve) except -1:
@@ -269,12 +281,13 @@ cdef class Batch:
     cdef us_work work
     cdef us_batch columns
     cdef Program program
+    cdef bytes base
     cdef readonly bytes fingerprints
     cdef readonly bytes status
     cdef us_entry *entries
     cdef readonly Py_ssize_t count
 
-    def __cinit__(self, Program program not None, Py_ssize_t count, bint keep, bint based):
+    def __cinit__(self, Program program not None, Py_ssize_t count, bint keep, bytes base):
         us_work_init(&self.work)
         self.program = program
         self.count = count
@@ -286,7 +299,8 @@ cdef class Batch:
                 raise MemoryError
         self.columns.program = program.program
         self.columns.work = &self.work
-        self.columns.based = based
+        self.base = base
+        set_base(&self.columns, base)
         self.columns.variants = NULL
         self.columns.fingerprints = <uint8_t *>PyBytes_AS_STRING(self.fingerprints)
         self.columns.status = <uint8_t *>PyBytes_AS_STRING(self.status)
@@ -393,7 +407,7 @@ cdef class LineBatch:
                 count = us_count_lines(data, length)
         self.count = <Py_ssize_t>count
         self.texts = spans(count)
-        self.results = Batch(program, self.count, False, False)
+        self.results = Batch(program, self.count, False, None)
         if length > 0:
             with nogil:
                 us_cut_lines(data, length, self.texts, count)
@@ -443,7 +457,7 @@ cdef class LineBatch:
             raise IndexError(i)
         if self.results.columns.status[i] != 0:
             return None
-        return self.results.program.one(self.url(i), self.resolve, False)[2]
+        return self.results.program.one(self.url(i), self.resolve, None)[2]
 
     def select(self, const uint8_t[::1] flags not None, bint keys=False, bytes ending=b"\n"):
         """The lines whose flag is 1 (their canonical forms with `keys`; what has none is left out), each with `ending` behind it."""
@@ -461,7 +475,7 @@ cdef class LineBatch:
         picked = [i for i in range(self.count) if flags[i] == 1 and self.results.columns.status[i] == 0]
         if not picked:
             return b""
-        chosen = Batch(self.results.program, len(picked), True, False)
+        chosen = Batch(self.results.program, len(picked), True, None)
         texts = spans(len(picked))
         try:
             for i in picked:

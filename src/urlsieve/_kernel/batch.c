@@ -21,13 +21,42 @@ static void fingerprint(const us_batch *batch, size_t i, const us_key *key) {
     us_store64(to + 8, halves[1]);
 }
 
+void us_batch_base(us_batch *batch, us_span href) {
+    const uint8_t *end = href.text + href.length, *s = href.text;
+    int slashes = 0;
+    batch->origin = batch->folder = (us_span){href.text, 0};
+    for (; s < end && *s != '?' && *s != '#'; s++) {
+        if (*s != '/') continue;
+        if (++slashes == 3) batch->origin.length = (size_t)(s - href.text);
+        batch->folder.length = (size_t)(s - href.text) + 1;
+    }
+}
+
+/* A plain relative reference (`/path` or `path`) behind the base it is resolved against: the parser removes dot segments there as here.
+Anything else (`//host`, `?query`, `#fragment`, what has a tab in it) stays irregular. */
+static enum us_status relative(const us_batch *batch, us_span text, size_t spare, us_key *key) {
+    while (text.length > 0 && *text.text <= 0x20) {
+        text.text++;
+        text.length--;
+    }
+    const uint8_t first = text.text[0], second = text.length > 1 ? text.text[1] : 0;
+    if (first == '?' || first == '#' || first == '\\') return US_IRREGULAR;
+    if (first == '/' && (second == '/' || second == '\\' || (second != 0 && second <= 0x20))) return US_IRREGULAR;
+    const us_span base = first == '/' ? batch->origin : batch->folder;
+    us_work *work = batch->work;
+    if (us_work_joined(work, base.length + text.length) != 0) return US_NO_MEMORY;
+    memcpy(work->joined, base.text, base.length);
+    memcpy(work->joined + base.length, text.text, text.length);
+    return us_canonicalize(batch->program, work, work->joined, base.length + text.length, 1, spare, key);
+}
+
 int us_batch_one(const us_batch *batch, size_t i, us_span text, int href) {
     us_key key = {0, 0, 0, 0};
     const size_t spare = 1 + (batch->variants != NULL ? batch->variants[i].length : 0);
     enum us_status status = us_canonicalize(batch->program, batch->work, text.text, text.length, href, spare, &key);
 
+    if (status == US_NO_SCHEME) status = batch->origin.length > 0 ? relative(batch, text, spare, &key) : US_RELATIVE;
     if (status == US_NO_MEMORY) return -1;
-    if (status == US_NO_SCHEME) status = batch->based ? US_IRREGULAR : US_RELATIVE;
     batch->status[i] = (uint8_t)status;
     if (status != US_OK) {
         memset(batch->fingerprints + 16 * i, 0, 16);

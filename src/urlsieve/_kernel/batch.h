@@ -18,12 +18,16 @@ typedef struct {
 typedef struct {
     const us_program *program;
     us_work *work;
-    int based;                /* there is a base URL: a text without a scheme is not hopeless */
+    us_span origin;           /* `http://host` of the base, and all of it up to the last slash of its path; empty: there is no base */
+    us_span folder;
     const us_span *variants;  /* one per URL, or NULL */
     uint8_t *fingerprints;    /* 16 per URL */
     uint8_t *status;
     us_entry *entries;        /* one per URL, or NULL: keys are not kept */
 } us_batch;
+
+/* Sets the base to a WHATWG-serialised http(s) URL, which must live as long as the batch. */
+void us_batch_base(us_batch *batch, us_span href);
 
 /* Runs URL number i; what is irregular has status US_IRREGULAR after it. `href`: see canonical.h. 0, or -1 when memory is out. */
 int us_batch_one(const us_batch *batch, size_t i, us_span text, int href);

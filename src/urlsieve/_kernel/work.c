@@ -8,6 +8,7 @@ void us_work_init(us_work *work) { memset(work, 0, sizeof *work); }
 void us_work_free(us_work *work) {
     free(work->text);
     free(work->spare);
+    free(work->joined);
     free(work->pieces);
     free(work->sorted);
     us_work_init(work);
@@ -31,6 +32,8 @@ int us_work_grow(us_work *work, size_t more) {
 }
 
 int us_work_spare(us_work *work, size_t size) { return grow(&work->spare, &work->spare_room, size); }
+
+int us_work_joined(us_work *work, size_t size) { return grow(&work->joined, &work->joined_room, size); }
 
 int us_work_pieces(us_work *work, size_t count) {
     if (count <= work->piece_room) return 0;

@@ -19,6 +19,8 @@ typedef struct {
     size_t room;
     uint8_t *spare;  /* a second place to reassemble a query in */
     size_t spare_room;
+    uint8_t *joined; /* a base and what is relative to it */
+    size_t joined_room;
     us_piece *pieces;
     us_piece *sorted;   /* the merge sort's other half */
     size_t piece_room;
@@ -30,6 +32,7 @@ void us_work_free(us_work *work);
 /* Each returns 0, or -1 when memory is out; what was there stays as it was. */
 int us_work_grow(us_work *work, size_t more);
 int us_work_spare(us_work *work, size_t size);
+int us_work_joined(us_work *work, size_t size);
 int us_work_pieces(us_work *work, size_t count);
 
 static inline int us_work_text(us_work *work, size_t more) {

@@ -65,8 +65,8 @@ class Canonicalizer:
 
     def canonicalize(self, url: Url, *, base: str | None = None) -> str:
         """The canonical form of one URL. Raises InvalidURL, whose `reason` is one word of the closed list."""
-        resolve, based = self._against(base)
-        status, _, key, *_ = self._program.one(url, resolve, based)
+        resolve, href = self._against(base)
+        status, _, key, *_ = self._program.one(url, resolve, href)
         if status:
             raise InvalidURL(reasons.REASON_OF_CODE[status] or "", url)
         return key.decode("ascii")
@@ -74,14 +74,14 @@ class Canonicalizer:
     def canonicalize_many(self, urls: Iterable[Url], *, base: str | None = None, variants: Sequence[bytes] | None = None) -> Keys:
         """The canonical forms of all URLs, in order. Never raises for data: a rejected URL has the key None and a reason."""
         found = list(_listed(urls))  # a copy: the answer must not change with the caller's list
-        resolve, based = self._against(base)
-        batch = self._program.batch(found, resolve, based, None if variants is None else list(variants), True)
+        resolve, href = self._against(base)
+        batch = self._program.batch(found, resolve, href, None if variants is None else list(variants), True)
         return Keys(batch, found, partial(self._absolute, base=base))
 
     def fingerprint(self, url: Url, *, variant: bytes = b"", base: str | None = None) -> bytes:
         """16 bytes: site half, then URL half, both little-endian. Raises InvalidURL."""
         if base is None:
-            answer = self._program.fingerprint(url, self._resolve, False, variant)
+            answer = self._program.fingerprint(url, self._resolve, None, variant)
         else:
             answer = self._program.fingerprint(url, *self._against(base), variant)
         if isinstance(answer, int):
@@ -90,8 +90,8 @@ class Canonicalizer:
 
     def fingerprints(self, urls: Iterable[Url], *, base: str | None = None, variants: Sequence[bytes] | None = None) -> bytes:
         """16 bytes per URL, in order; zeros where a URL is rejected."""
-        resolve, based = self._against(base)
-        return self._program.batch(_listed(urls), resolve, based, None if variants is None else list(variants)).fingerprints
+        resolve, href = self._against(base)
+        return self._program.batch(_listed(urls), resolve, href, None if variants is None else list(variants)).fingerprints
 
     def lines(self, block: bytes | bytearray | memoryview) -> Lines:
         """The URLs of a newline-separated block. A CR before the LF is not part of the URL; a blank line is rejected: "empty"."""
@@ -108,10 +108,10 @@ class Canonicalizer:
         unsigned = siphash24(self._secret, name.encode())
         return unsigned - (1 << 64) if unsigned >> 63 else unsigned
 
-    def _against(self, base: str | None) -> tuple[whatwg.Resolve, bool]:
-        """What the kernel asks about irregular URLs, and whether there is a base to resolve against."""
+    def _against(self, base: str | None) -> tuple[whatwg.Resolve, bytes | None]:
+        """What the kernel asks about irregular URLs, and the href of the base if there is a usable one."""
         usable = None if base is None else whatwg.usable_base(base)
-        return (self._resolve, False) if usable is None else (whatwg.resolver(usable, self._read), True)
+        return (self._resolve, None) if usable is None else (whatwg.resolver(usable, self._read), usable.encode())
 
     def _absolute(self, url: Url, base: str | None) -> Url:
         usable = None if base is None else whatwg.usable_base(base)

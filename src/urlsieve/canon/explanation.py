@@ -85,12 +85,12 @@ def explain(
 
 def _one(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> tuple[str, tuple[Step, ...], str | None]:
     """Runs the same kernel with one step more each time, and notes what changes."""
-    resolve, based = canonicalizer._against(base)
+    resolve, href = canonicalizer._against(base)
     text = before = canonicalizer._read(url)
     steps: list[Step] = []
-    final = canonicalizer._program.one(url, resolve, based)[0]
+    final = canonicalizer._program.one(url, resolve, href)[0]
     for name, program in _stages(canonicalizer):
-        status, _, key, *_ = program.one(url, resolve, based)
+        status, _, key, *_ = program.one(url, resolve, href)
         if status and (status == final or name == "limits"):
             reason = REASON_OF_CODE[status] or ""
             steps.append(Step(name, before, None, f"rejected as {reason}: {_REJECTED[reason]}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from urlsieve.frontier.backoff import retry_delay
+from urlsieve.frontier.backoff import LONGEST_BLOCK, retry_delay
 from urlsieve.frontier.health import after_answer, after_failure, until
 from urlsieve.frontier.outcome import Kind, classify, reason_of
 from urlsieve.model import Change, GroupRow, Health, Klass, Outcome, Policy, Row, State
@@ -24,36 +24,47 @@ class Decision(NamedTuple):
 
 def decide(row: Row, group: GroupRow, health: Health, outcome: Outcome, *, policy: Policy, now: float, chance: float) -> Decision:
     """`health` is the group's as the batch has left it so far; `chance` in [0, 1)."""
+    decision = _decide(row, group, health, outcome, policy=policy, now=now, chance=chance)
+    return decision if row.again is None else decision._replace(change=_asked_again(decision.change, row.again, now))
+
+
+def _decide(row: Row, group: GroupRow, health: Health, outcome: Outcome, *, policy: Policy, now: float, chance: float) -> Decision:
     kind = classify(outcome)
     if kind is Kind.RELEASED:
         return _release(row, health, outcome, now)
     turn = _next_turn(group, outcome, policy, now)
     if kind is Kind.SKIPPED:
-        change = Change(row.token, State.DONE, attempt=row.attempt, counted=outcome.reason or "skip", next_turn=turn)
-        return Decision(_asked_again(change, row, now), health, None)
+        return Decision(Change(row.token, State.DONE, counted=outcome.reason or "skip", next_turn=turn), health, None)
     if kind in (Kind.FAILED, Kind.THROTTLED):
         return _fail(row, health, outcome, kind, turn, policy=policy, now=now, chance=chance)
     health = after_answer(health, now)
     if kind is Kind.REFUSED:
         change = Change(row.token, State.DEAD, attempt=row.attempt, failed_at=now, reason=reason_of(outcome), next_turn=turn)
-        return Decision(_asked_again(change, row, now), health, "error")
+        return Decision(change, health, "error")
     if outcome.retry_after is not None:
-        health = until(health, now + min(max(outcome.retry_after, 0.0), 86400.0))
-    change = Change(row.token, State.DONE, attempt=row.attempt, next_turn=turn)
+        health = until(health, now + min(max(outcome.retry_after, 0.0), LONGEST_BLOCK))
     word = "gone" if kind is Kind.GONE else "not_modified" if outcome.status == 304 else _first_time(row)
-    return Decision(_asked_again(change, row, now), health, word)
+    return Decision(Change(row.token, State.DONE, next_turn=turn), health, word)
 
 
 def _first_time(row: Row) -> str | None:
     return None if row.klass is Klass.REVISIT else "new"
 
 
-def _asked_again(change: Change, row: Row, now: float) -> Change:
-    """Somebody asked for it again while it was out: it returns, with a new count of attempts."""
-    if row.again is None:
-        return change
-    state, due = (State.DELAYED, row.again) if row.again > now else (State.PENDING, None)
-    return change._replace(state=state, due=due, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None, reason=None)
+def _asked_again(change: Change, wanted: float, now: float) -> Change:
+    """Somebody asked for it again while it was out: it returns, whatever became of it, with a new count of attempts."""
+    due = wanted if change.due is None or change.state is not State.DELAYED else min(wanted, change.due)
+    later = due > now
+    return change._replace(
+        state=State.DELAYED if later else State.PENDING,
+        due=due if later else None,
+        klass=Klass.REVISIT,
+        attempt=0,
+        excused=0,
+        failed_at=None,
+        reason=None,
+        again=wanted,
+    )
 
 
 def _release(row: Row, health: Health, outcome: Outcome, now: float) -> Decision:
@@ -89,7 +100,7 @@ def _fail(
     word = "blocked" if kind is Kind.THROTTLED else "error"
     if not excused and row.attempt >= policy.max_attempts:
         change = Change(row.token, State.DEAD, attempt=row.attempt, failed_at=now, reason=reason_of(outcome), next_turn=turn)
-        return Decision(_asked_again(change, row, now), health, word)
+        return Decision(change, health, word)
     due = now if kind is Kind.THROTTLED or excused else now + retry_delay(row.attempt, policy, chance)
     change = Change(
         row.token,

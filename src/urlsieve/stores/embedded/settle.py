@@ -84,7 +84,7 @@ _KLASSES = tuple(Klass)
 
 def extend(tx: Transaction, tokens: Sequence[str], deadline: float) -> bytes:
     have = current(tx, tokens)
-    tx.executemany("UPDATE queue SET deadline = ? WHERE id = ?", [(deadline, row[0]) for row in have.values()])
+    tx.executemany("UPDATE queue SET deadline = max(deadline, ?) WHERE id = ?", [(deadline, row[0]) for row in have.values()])
     return bytes(text in have for text in tokens)
 
 
@@ -109,7 +109,7 @@ class Settling:
             row = have.pop(change.token, None)  # a token given twice settles once
             if row is None:
                 continue
-            if row[5] is not None and change.state in (State.DONE, State.DEAD):
+            if row[5] != change.again:
                 raise Conflict
             self._apply(change, row)
             flags[i] = 1
