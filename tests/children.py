@@ -1,0 +1,180 @@
+"""What the tests' child processes do, and the server that forks them: JSON lines on stdin, answers on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import urlsieve
+import urlsieve.sieve
+
+
+def append(path: str, text: str) -> None:
+    """One write, so that a kill leaves whole lines."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(handle, text.encode())
+    os.close(handle)
+
+
+def until(moment: float) -> None:
+    while (left := moment - time.time()) > 0:
+        time.sleep(min(left, 0.01))
+
+
+def race_url(number: int) -> str:
+    return f"http://h{number % 997}.example/page/{number}"
+
+
+def create(address: str) -> None:
+    urlsieve.open(address).close()
+
+
+def push_then(address: str, urls: list[str], how: str) -> None:
+    """Push, then leave properly (stop) or not (kill)."""
+    sieve = urlsieve.open(address)
+    sieve.push(urls)
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    sieve.close()
+
+
+def pop_then_die(address: str, count: int, ttl: float, out: str) -> None:
+    """Take leases, say which, and be killed with them."""
+    sieve = urlsieve.open(address)
+    append(out, json.dumps([lease.url for lease in sieve.pop(count, lease=ttl)]) + "\n")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def race_push(address: str, count: int, batch: int, moment: float, out: str) -> None:
+    """All racers push the same URLs, each in an order of its own: in one order the first would win each batch, however fair the turns."""
+    sieve = urlsieve.open(address)
+    every = [race_url(number) for number in range(count)]
+    random.Random(os.getpid()).shuffle(every)
+    until(moment)
+    new, begun = 0, time.perf_counter()
+    for start in range(0, count, batch):
+        new += sieve.push(every[start : start + batch]).new
+    append(out, json.dumps({"new": new, "seconds": time.perf_counter() - begun}) + "\n")
+    sieve.close()
+
+
+def race_pop(address: str, batch: int, moment: float, out: str) -> None:
+    """Take and settle until nothing is left."""
+    sieve, found = urlsieve.open(address), []
+    until(moment)
+    while leases := sieve.pop(batch):
+        found += [lease.url for lease in leases]
+        sieve.done(leases)
+    append(out, json.dumps(found) + "\n")
+    sieve.close()
+
+
+def work(address: str, out: str, ttl: float) -> None:
+    """A worker: pop, note, settle, note; until it is killed or the queue is empty."""
+    sieve = urlsieve.open(address)
+    while leases := sieve.pop(7, lease=ttl):
+        append(out, "".join(f"lease {lease.url}\n" for lease in leases))
+        for lease in leases:
+            try:
+                if "/fail/" in lease.url and lease.attempt == 1:
+                    sieve.fail(lease, "once", status=500)
+                    continue
+                sieve.done(lease, links=[f"{lease.url}/link"] if lease.depth == 0 else ())
+            except urlsieve.LeaseLost:
+                continue  # too slow: another worker has it
+            append(out, f"done {lease.url}\n")
+    sieve.close()
+
+
+def push_for_ever(address: str, out: str, first: int, batch: int) -> None:
+    """Push numbered URLs and note each acknowledged batch, until killed."""
+    sieve, number = urlsieve.open(address), first
+    while True:
+        sieve.push([race_url(n) for n in range(number, number + batch)])
+        number += batch
+        append(out, f"{number}\n")
+
+
+def churn(address: str, hosts: int) -> None:
+    """Push, pop, settle, forget without end: every kind of write may be the one that is cut."""
+    sieve, number = urlsieve.open(address, durability="normal"), 0
+    while True:
+        urls = [f"http://c{number % hosts}.example/{os.getpid()}/{number}/{n}" for n in range(20)]
+        number += 1
+        sieve.push(urls)
+        leases = sieve.pop(15)
+        sieve.done(leases[:6], links=["/next"])
+        sieve.fail(leases[6:9], "x", status=500)
+        sieve.release(leases[9:11])
+        sieve.skip(leases[11:12], "type")
+        sieve.forget(urls[:2])
+        sieve.push(urls[2:4], mode="again")
+
+
+def anonymous_memory() -> int:
+    """Kilobytes of this process that are no file's."""
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon"))
+
+
+def visit_hosts(address: str, marks: list[int], out: str) -> None:
+    """Hosts with one URL each, all settled; the memory after each mark."""
+    sieve, number, found = urlsieve.open(address, durability="normal"), 0, []
+    for mark in marks:
+        while number < mark:
+            sieve.push([f"http://host-{n}.example/" for n in range(number, number + 2000)])
+            number += 2000
+            while leases := sieve.pop(1000):
+                sieve.done(leases)
+        found.append(anonymous_memory())
+    append(out, json.dumps(found))
+    sieve.close()
+
+
+CALLS = {call.__name__: call for call in (create, push_then, pop_then_die, race_push, race_pop, work, push_for_ever, churn, visit_hosts)}
+
+
+def fork(name: str, args: list[Any]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.dup2(2, 1)  # stdout is the server's line to the tests
+        CALLS[name](*args)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def wait(pid: int, timeout: float) -> int | None:
+    """The exit status, or None after killing a child that took too long."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None
+
+
+def main() -> None:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = fork(asked["start"], asked["args"]) if "start" in asked else wait(asked["wait"], asked["timeout"])
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""One suite over every store: `lab` is a store under a virtual clock, `sieve` its first opener; each test ends with a check of conservation."""
+
+import pytest
+
+from sieve_lab import SHARED, STORES, Lab
+
+
+def make_lab(name, place):
+    address = "memory:" if name == "memory" else str(place / "store")
+    return Lab(name=name, address=address, options=dict(STORES[name]))
+
+
+@pytest.fixture(params=STORES)
+def lab(request, fast_path):
+    lab = make_lab(request.param, fast_path)
+    yield lab
+    lab.finish()
+
+
+@pytest.fixture(params=SHARED)
+def shared(request, fast_path):
+    """A store that several may open."""
+    lab = make_lab(request.param, fast_path)
+    yield lab
+    lab.finish()
+
+
+@pytest.fixture
+def sieve(lab):
+    return lab.open()
+
+
+@pytest.fixture
+def clock(lab):
+    return lab.clock

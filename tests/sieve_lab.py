@@ -1,0 +1,99 @@
+"""Helpers of the sieve's tests: a store, a virtual clock and everyone who opened it go in; conservation is what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from urlsieve import testing
+
+STATES = ("pending", "leased", "delayed", "done", "dead")
+DAY = 86_400.0
+
+#: Every store of this version: name → options of its opener. "memory" has no second opener.
+STORES: dict[str, dict[str, Any]] = {"embedded": {}, "embedded-normal": {"durability": "normal"}, "memory": {}}
+SHARED = [name for name in STORES if name != "memory"]
+
+
+def pages(count: int, *, host: str = "a.example", start: int = 0) -> list[str]:
+    """`count` different URLs of one host."""
+    return [f"http://{host}/p{number}" for number in range(start, start + count)]
+
+
+def hosts(count: int, *, path: str = "/") -> list[str]:
+    """One URL on each of `count` hosts, so that no two share a group."""
+    return [f"http://h{number}.example{path}" for number in range(count)]
+
+
+def urls_of(leases: Iterable[Any]) -> list[str]:
+    return [lease.url for lease in leases]
+
+
+def states(sieve: Any) -> dict[str, int]:
+    """How many entries are in each state, zeros left out."""
+    found = sieve.stats().as_dict()
+    return {name: found[name] for name in STATES if found[name]}
+
+
+def check_conservation(sieve: Any) -> None:
+    """The two equalities of the store protocol, by the counts and by enumeration."""
+    found = sieve.stats().as_dict()
+    assert found["accepted"] == sum(found[name] for name in STATES)
+    assert found["seen"] == found["accepted"] + found["known"]
+    assert sieve.verify(deep=True) == []
+
+
+@dataclass
+class Lab:
+    """One store under one virtual clock. `open` may be called again for a second worker (not on memory:)."""
+
+    name: str
+    address: str
+    options: dict[str, Any]
+    clock: testing.VirtualClock = field(default_factory=testing.VirtualClock)
+    opened: list[Any] = field(default_factory=list)
+    closed: bool = False
+
+    def open(self, **options: Any) -> Any:
+        seed = options.pop("seed", len(self.opened))
+        sieve = testing.open(self.address, clock=self.clock, seed=seed, **{**self.options, **options})
+        self.opened.append(sieve)
+        return sieve
+
+    def reopen(self, **options: Any) -> Any:
+        """Everyone leaves, one comes back."""
+        self.close()
+        return self.open(**options)
+
+    def close(self) -> None:
+        for sieve in self.opened:
+            sieve.close()
+        self.opened.clear()
+
+    def finish(self) -> None:
+        """Conservation is checked after every test, on a fresh opener where there can be one."""
+        if self.closed or not self.opened:
+            return
+        if self.address == "memory:":
+            for sieve in self.opened:
+                check_conservation(sieve)
+        else:
+            check_conservation(self.open())
+        self.close()
+
+
+def drain(sieve: Any, clock: testing.VirtualClock, each: Callable[[Any, Any], object], *, limit: int = 100, rounds: int = 10_000) -> int:
+    """Pop until nothing is left, moving the clock to `next_at` when nothing may be fetched; `each(sieve, lease)` settles. The leases given."""
+    given = 0
+    for _ in range(rounds):
+        leases = sieve.pop(limit)
+        given += len(leases)
+        for lease in leases:
+            each(sieve, lease)
+        if not leases:
+            if leases.next_at is None:
+                return given
+            assert leases.next_at > clock.now, "an empty pop must not say that it is worth asking now"
+            clock.advance(leases.next_at - clock.now)
+    raise AssertionError(f"not drained after {rounds} pops: {states(sieve)}")
