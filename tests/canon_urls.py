@@ -171,6 +171,15 @@ noise = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40)
 padded = st.tuples(st.sampled_from(["", " ", "\t", "\x00\x1f"]), structured, st.sampled_from(["", " ", "\n", "\x01 "])).map("".join)
 
 urls = st.one_of(tame, tame, structured, structured, padded, noise, st.tuples(st.just("http://e.com/"), noise).map("".join))
+references = st.tuples(
+    st.sampled_from(
+        ["", "/", "//", "/\\", "\\", "./", "../", "../../../", "?", "#", ":", "a:", "/\t/", "\t/", " ", "1:", "%2e%2E/", "x:y", "/:"]
+    ),
+    st.one_of(paths, paths.map(lambda path: path[1:]), _joined(PLAIN + PERCENT + ODD, 4)),
+    queries,
+    st.sampled_from(FRAGMENTS),
+    st.sampled_from(["", "", " ", "\n"]),
+).map("".join)
 bases = st.sampled_from(
     ["http://base.example/x/y?q=1#f", "https://u:p@base.example:8443", "http://[::1]/", "ftp://base.example/", "nonsense", ""]
 )

@@ -108,8 +108,10 @@ static uint64_t lines(const us_program *program, us_work *work, const uint8_t *t
     CHECK(joined != NULL && us_select(cut, flags, count, ending, joined, size) == 0);
     CHECK(size == 0 || us_select(cut, flags, count, ending, joined, size - 1) == -1);
     work->used = 0;
-    const us_batch batch = {.program = program, .work = work, .based = 0, .variants = NULL, .fingerprints = fingerprints, .status = status,
+    us_batch batch = {.program = program, .work = work, .variants = NULL, .fingerprints = fingerprints, .status = status,
                             .entries = entries};
+    static const char base[] = "https://u:p@[::1]:8080/a/b%2f/c?d/e#f/g";
+    if (below(2)) us_batch_base(&batch, (us_span){(const uint8_t *)base, sizeof base - 1});
     for (size_t i = 0; i < count; i++) cut[i] = us_line_url(cut[i]);
     CHECK(us_batch_run(&batch, cut, 0, count) == 0);
     digest = mix(digest, fingerprints, 16 * count);

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Url = str | bytes
 
+_WHOLE = frozenset(("http://", "https://", b"http://", b"https://"))  # whatever the base is
+
 
 @final
 class Canonicalizer:
@@ -115,7 +117,7 @@ class Canonicalizer:
 
     def _absolute(self, url: Url, base: str | None) -> Url:
         usable = None if base is None else whatwg.usable_base(base)
-        if usable is None:
+        if usable is None or url[:7] in _WHOLE or url[:8] in _WHOLE:
             return url
         href = whatwg.resolve(url, usable, self._read)
         if isinstance(href, int) or href == whatwg.resolve(url, None, self._read):

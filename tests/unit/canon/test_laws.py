@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import canon_oracle
-from canon_urls import bases, urls
+from canon_urls import bases, references, urls
 from urlsieve.canon import Canonicalizer
 from urlsieve.canon.whatwg import usable_base
 from urlsieve.errors import InvalidURL
@@ -59,13 +59,14 @@ def test_the_kernel_reads_a_url_as_the_parser_does(url: str, which: tuple[str, s
     assert answer(kernel, url) == answer(kernel, data)
 
 
-@given(urls, bases, form)
+@given(st.one_of(urls, references, references), bases, form)
 def test_with_a_base_too(url: str, base: str, which: tuple[str, str]) -> None:
     kernel, parser = FORMS[which]
     assert answer(parser, url, base) == answer(kernel, url, base)
+    assert answer(parser, url.encode(), base) == answer(kernel, url.encode(), base)
 
 
-@given(urls, st.none() | bases, form)
+@given(st.one_of(urls, references), st.none() | bases, form)
 def test_the_oracle_says_the_same(url: str, base: str | None, which: tuple[str, str]) -> None:
     canon, _ = FORMS[which]
     wanted, got = oracle(url, *which, base), answer(canon, url, base)
