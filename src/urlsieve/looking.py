@@ -11,7 +11,7 @@ from urlsieve import checks
 from urlsieve.answers import Finding, Why
 from urlsieve.batch import readable
 from urlsieve.canon import Canonicalizer
-from urlsieve.errors import ConfigError, InvalidURL
+from urlsieve.errors import ConfigError, InvalidURL, mask_userinfo
 from urlsieve.frontier.health import is_half_open
 from urlsieve.model import EntryInfo, GroupRow, Policy, State
 from urlsieve.stores.protocol import Store
@@ -57,6 +57,7 @@ def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], st
     keys = canonicalizer.canonicalize_many([subject])
     if keys.rejected:
         raise InvalidURL(keys.reasons[0] or "invalid", subject)
+    subject = mask_userinfo(subject)
     info = store.info(keys.fingerprints)
     if info.state != "pending":
         return Why(subject, (info.state,), (_state_sentence(info, now),), info.due if info.state == "delayed" else info.deadline)
