@@ -94,6 +94,8 @@ def _text_of(item: URLItem) -> str | bytes:
     return item.url
 
 
+_new_row = tuple.__new__  # a named tuple's own constructor costs three times as much
+
 #: Stands for a URL given as text among items: everything from the call.
 _PLAIN = URLItem("")
 
@@ -112,15 +114,17 @@ class _Rows:
         keys, d, group_of, group_ids = self._keys, self._defaults, self._group_of, self._groups
         if self._items:
             return [self._row_of(self._items[i], i) if i in self._items else self._row_of(_PLAIN, i) for i in at]
-        priority, depth, via, meta, due = d.priority, d.depth, d.via, d.meta, d.due
+        rest = (d.priority, d.depth, d.via, d.meta, d.due, b"")
+        prints, site_of, host_of, absolute = keys.fingerprints, keys.site, keys.host, keys.absolute
         found = []
         for i in at:
-            group = group_of(keys.host(i))
-            group_id = group_ids.get(group)
-            if group_id is None:
-                group_id = self._id(group)
-            url = storable(keys.absolute(i))
-            found.append(OfferRow(keys.site(i), group, group_id, url, priority, depth, via, meta, due))
+            site = site_of(i)
+            group = group_of(site if keys.hosts_are_sites else host_of(i))
+            if group == site:  # one name, one hash: the site half
+                group_id: int | None = int.from_bytes(prints[16 * i : 16 * i + 8], "little", signed=True)
+            else:
+                group_id = group_ids.get(group) or self._id(group)
+            found.append(_new_row(OfferRow, (site, group, group_id, storable(absolute(i)), *rest)))
         return found
 
     def _row_of(self, item: URLItem, i: int) -> OfferRow:

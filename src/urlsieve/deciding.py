@@ -30,7 +30,7 @@ def settle(
 def _try(
     store: Store, tokens: list[str], outcomes: list[Outcome], now: float, chance: list[float], targets: Targets
 ) -> list[Settled] | None:
-    rows, groups = store.load(tokens)
+    rows, groups = store.load(tokens, whole=any(map(_needs_url, {id(outcome): outcome for outcome in outcomes}.values())))
     policy = store.policy()
     health: dict[int, Health] = {}
     changes: list[Change] = []
@@ -48,7 +48,8 @@ def _try(
         if decision.health is not group.health:
             health[row.group_id] = decision.health
         places[i] = len(changes)
-        changes.append(_with_targets(decision.change, row, outcome, targets))
+        change = decision.change
+        changes.append(_with_targets(change, row, outcome, targets) if outcome.redirects or outcome.final_url else change)
         words.append(decision.word)
     if not changes:
         return [Settled(token, "lost") for token in tokens]
@@ -62,6 +63,11 @@ def _try(
         else Settled(token, "lost")
         for i, token in enumerate(tokens)
     ]
+
+
+def _needs_url(outcome: Outcome) -> bool:
+    """A failure is remembered by its fingerprint; redirect targets are resolved against the page."""
+    return bool(outcome.kind == "fail" or outcome.redirects or outcome.final_url) or not 200 <= (outcome.status or 200) < 400
 
 
 def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> Change:

@@ -41,6 +41,9 @@ class Keys(Sequence[str | None]):
 
     __slots__ = ("_absolute", "_batch", "fingerprints", "reasons", "rejected", "status", "urls")
 
+    #: Without site rules the politeness host is the site.
+    hosts_are_sites = True
+
     def __init__(self, batch: Batch, urls: Sequence[str | bytes], absolute: Callable[[str | bytes], str | bytes]) -> None:
         self._batch = batch
         self._absolute = absolute

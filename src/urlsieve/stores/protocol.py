@@ -77,8 +77,9 @@ class Store(Protocol):
     def extend(self, tokens: Sequence[str], ttl: float, now: float) -> bytes:
         """A later deadline for the current tokens. Flags: 1 extended, 0 lost."""
 
-    def load(self, tokens: Sequence[str]) -> tuple[list[Row | None], dict[int, GroupRow]]:
-        """The leased rows of current tokens (None: lost) and their groups by id, for the decision."""
+    def load(self, tokens: Sequence[str], *, whole: bool = True) -> tuple[list[Row | None], dict[int, GroupRow]]:
+        """The leased rows of current tokens (None: lost) and their groups by id, for the decision. Without `whole` the rows have no
+        fingerprint, URL and site: most decisions need none of them."""
 
     def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
         """Compare-and-set each change on its token: 1 applied, 0 lost. None: a group's version differs, nothing was done, decide again."""

@@ -125,7 +125,8 @@ def save_settings(tx: Transaction, group: Group) -> None:
 
 def ensure(tx: Transaction, names: dict[int, str]) -> None:
     """Rows for groups met for the first time. The caller knows that they are not there."""
-    tx.executemany("INSERT INTO grp (id, name) VALUES (?, ?)", list(names.items()))
+    if names:
+        tx.executemany("INSERT INTO grp (id, name) VALUES (?, ?)", list(names.items()))
     tx.count("groups", len(names))
 
 
@@ -133,59 +134,59 @@ class Arrivals:
     """Entries that become pending in one transaction: counted, and the highest priority per group and class, for one write per group."""
 
     def __init__(self) -> None:
-        self._tops: dict[int, list[int | None]] = {}
-        self._names: dict[int, str] = {}
+        self._tops: tuple[dict[int, int], ...] = ({}, {}, {})  # per class: group → highest priority
+        self._names: dict[int, str | None] = {}  # in order of arrival
         self._added = [0, 0, 0]
 
     def add(self, group_id: int, klass: int, priority: int, name: str | None = None) -> None:
         """One more is pending. `name`: given where the group may be new."""
         self._added[klass] += 1
-        tops = self._tops.get(group_id)
-        if tops is None:
-            tops = self._tops[group_id] = [None, None, None]
-            if name is not None:
-                self._names[group_id] = name
-        top = tops[klass]
-        if top is None or priority > top:
-            tops[klass] = priority
+        tops = self._tops[klass]
+        top = tops.get(group_id)
+        if top is None:
+            tops[group_id] = priority
+            self.name(group_id, name)
+        elif priority > top:
+            tops[group_id] = priority
 
     def raised(self, group_id: int, klass: int, priority: int) -> None:
         """One that was pending already has this priority now."""
         self.add(group_id, klass, priority)
         self._added[klass] -= 1
 
-    def name(self, group_id: int, name: str) -> None:
+    def name(self, group_id: int, name: str | None) -> None:
         """A group whose entry does not queue now (delayed, done) must have its row too."""
-        self._tops.setdefault(group_id, [None, None, None])
-        self._names[group_id] = name
+        if self._names.get(group_id) is None:
+            self._names[group_id] = name
 
     def write(self, tx: Transaction, policy: Policy, now: float) -> None:
         """New rows in order of arrival; of the others only those whose head changes."""
         for klass, many in enumerate(self._added):
             tx.count(PENDING[klass], many)
         tx.count("pending", sum(self._added))
-        if not self._tops:
+        if not self._names:
             return
-        heads = {row[0]: row[1:] for row in tx.rows("SELECT id, top0, top1, top2 FROM grp WHERE id IN", list(self._tops))}
-        missing = {gid: self._names[gid] for gid in self._tops if gid not in heads}
-        if missing:
-            ensure(tx, missing)
-        higher = [gid for gid, tops in self._tops.items() if any(map(_higher, tops, heads.get(gid, _EMPTY)))]
+        heads = {row[0]: row[1:] for row in tx.rows("SELECT id, top0, top1, top2 FROM grp WHERE id IN", list(self._names))}
+        ensure(tx, {gid: name or "" for gid, name in self._names.items() if gid not in heads})
+        higher = self._higher(heads)
         have = load(tx, higher)
-        for gid in higher:  # insertion order: the order of arrival gives the tickets
-            group = have[gid]
-            for klass, top in enumerate(self._tops[gid]):
-                if _higher(top, group.tops[klass]):
-                    group.tops[klass] = top
+        for gid, klass_tops in higher.items():  # in order of arrival, which gives the tickets
+            for klass, top in klass_tops:
+                have[gid].tops[klass] = top
         save(tx, [have[gid] for gid in higher], policy, now)
+
+    def _higher(self, heads: dict[int, tuple[int | None, ...]]) -> dict[int, list[tuple[int, int]]]:
+        """group → (class, new head), for those whose head changes."""
+        changed: dict[int, list[tuple[int, int]]] = {}
+        for klass, tops in enumerate(self._tops):
+            for gid, top in tops.items():
+                held = heads[gid][klass] if gid in heads else None
+                if held is None or top > held:
+                    changed.setdefault(gid, []).append((klass, top))
+        return {gid: changed[gid] for gid in self._names if gid in changed} if any(self._tops[1:]) else changed
 
 
 PENDING = tuple(f"pending.{klass.name.lower()}" for klass in Klass)
-_EMPTY = (None, None, None)
-
-
-def _higher(top: int | None, held: int | None) -> bool:
-    return top is not None and (held is None or top > held)
 
 
 def refresh(tx: Transaction, ids: Iterable[int], policy: Policy, now: float) -> None:

@@ -117,7 +117,7 @@ class Leasing:
         self.tx, self.policy, self.now = tx, policy, now
         self.deadline = now + ttl
         self.chance, self.epoch = int.from_bytes(chance[:8], "little", signed=True), epoch << COUNTER_BITS
-        self.taken: list[tuple[Group, Klass, tuple[Any, ...], str]] = []
+        self.taken: list[tuple[Group, Klass, Any, str]] = []
 
     def by_turn(self, limit: int) -> None:
         """Groups the store chooses."""
@@ -149,15 +149,15 @@ class Leasing:
             return False
         at_most = at_most if room is None else min(at_most, room)
         rows = self._choose(group, at_most, next_top)
-        counter = self.epoch + self.tx.take("token", len(rows))
-        updates = []
-        for i, (klass, row) in enumerate(rows, counter):
-            updates.append((i, self.chance, self.deadline, row[0]))
-            self.taken.append((group, _KLASSES[klass], row, token_of(row[0], i, self.chance)))
-            self.tx.count(PENDING[klass], -1)
+        first = self.epoch + self.tx.take("token", len(rows))
+        chance, deadline = self.chance, self.deadline
         self.tx.executemany(
-            "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id = ?", updates
+            "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id = ?",
+            [(number, chance, deadline, row[0]) for number, (_, row) in enumerate(rows, first)],
         )
+        self.taken += [(group, klass, row, token_of(row[0], number, chance)) for number, (klass, row) in enumerate(rows, first)]
+        for klass in Klass:
+            self.tx.count(PENDING[klass], -sum(1 for of, _ in rows if of is klass))
         self.tx.count("pending", -len(rows))
         self.tx.count("leased", len(rows))
         group.leased += len(rows)
@@ -168,16 +168,28 @@ class Leasing:
         save(self.tx, [group], self.policy, self.now)
         return True
 
-    def _choose(self, group: Group, at_most: int, next_top: int | None) -> list[tuple[int, tuple[Any, ...]]]:
+    def _choose(self, group: Group, at_most: int, next_top: int | None) -> list[tuple[Klass, Any]]:
         """By class share, priority, arrival. With the next group waiting at `next_top`, only while this one is not below it."""
         half_open = is_half_open(group.health, self.now)
         want = at_most + (2 if half_open else 1)
-        queues = [
-            [] if group.tops[k] is None else self.tx.execute(_QUEUE, (group.id, k, want)).fetchall() for k in range(len(group.tops))
-        ]
+        queues = [[] if group.tops[k] is None else self.tx.execute(_QUEUE, (group.id, k, want)).fetchall() for k in Klass]
         offered = _probes(queues, group.health.failed_url) if half_open else queues
-        heads = [0] * len(queues)
-        rows: list[tuple[int, tuple[Any, ...]]] = []
+        working = [klass for klass in Klass if offered[klass]]
+        if len(working) == 1:
+            (klass,) = working
+            rows = [(klass, row) for row in offered[klass][:at_most]]
+            if next_top is not None and rows and rows[-1][1][3] < next_top:
+                rows = rows[:1] + [(klass, row) for _, row in rows[1:] if row[3] >= next_top]
+        else:
+            rows = self._by_share(group, offered, at_most, next_top)
+        gone = {row[0] for _, row in rows}
+        for k, queue in enumerate(queues):
+            group.tops[k] = next((row[3] for row in queue if row[0] not in gone), None)
+        return rows
+
+    def _by_share(self, group: Group, offered: list[list[Any]], at_most: int, next_top: int | None) -> list[tuple[Klass, Any]]:
+        heads = [0] * len(offered)
+        rows: list[tuple[Klass, Any]] = []
         while len(rows) < at_most:
             work = [heads[k] < len(queue) for k, queue in enumerate(offered)]
             if not any(work):
@@ -188,10 +200,7 @@ class Leasing:
                 break
             group.served = served
             heads[klass] += 1
-            rows.append((klass, row))
-        gone = {row[0] for _, row in rows}
-        for k, queue in enumerate(queues):
-            group.tops[k] = max((row[3] for row in queue if row[0] not in gone), default=None)
+            rows.append((_KLASSES[klass], row))
         return rows
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
 from urlsieve.stores.embedded import seen
-from urlsieve.stores.embedded.groups import PENDING, Arrivals, Group, ensure, load, refresh, save, save_settings
+from urlsieve.stores.embedded.groups import PENDING, Arrivals, ensure, load, refresh, save, save_settings
 from urlsieve.stores.embedded.lease import token_of
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.offer import insert
 from urlsieve.stores.embedded.sites import Sites, site_id
 
 _LEASED = (
-    "SELECT q.id, q.counter, q.chance, q.grp, q.priority, q.again, t.fp, t.url, q.depth, q.attempt, q.class, q.deadline, q.via, q.meta, "
-    "q.variant, q.excused, q.failed_at FROM queue q CROSS JOIN text t ON t.id = q.id WHERE q.state = 1 AND q.id IN"
+    "SELECT id, counter, chance, grp, priority, again, depth, attempt, class, deadline, via, meta, variant, excused, failed_at "
+    "FROM queue WHERE state = 1 AND id IN"
 )
 _LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again FROM queue WHERE state = 1 AND id IN"
 _STATE_NAMES = tuple(state.name.lower() for state in State)
@@ -48,35 +48,39 @@ def current(tx: Transaction, tokens: Iterable[str], select: str = _LEASED_SHORT)
     return found
 
 
-def load_rows(tx: Transaction, tokens: Sequence[str]) -> tuple[list[Row | None], dict[int, GroupRow]]:
+def load_rows(tx: Transaction, tokens: Sequence[str], whole: bool) -> tuple[list[Row | None], dict[int, GroupRow]]:
     have = current(tx, tokens, _LEASED)
     groups = load(tx, {row[3] for row in have.values()})
-    sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(row[6]) for row in have.values()})))
-    rows = {text: _row(text, row, sites, groups) for text, row in have.items()}
+    texts: dict[int, tuple[bytes, str | bytes]] = {}
+    sites: dict[int, str] = {}
+    if whole:
+        texts = {row[0]: row[1:] for row in tx.rows("SELECT id, fp, url FROM text WHERE id IN", [row[0] for row in have.values()])}
+        sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(fp) for fp, _ in texts.values()})))
+    rows = {}
+    for text, row in have.items():
+        entry, _, _, group, priority, again, depth, attempt, klass, deadline, via, meta, variant, excused, failed_at = row
+        fp, url = texts[entry] if whole else (b"", "")
+        site = sites[site_id(fp)] if whole else ""
+        rows[text] = Row(
+            text,
+            fp,
+            url,
+            site,
+            groups[group].name,
+            group,
+            priority,
+            depth,
+            attempt,
+            _KLASSES[klass],
+            deadline,
+            via,
+            meta,
+            variant or b"",
+            excused,
+            failed_at,
+            again,
+        )
     return [rows.get(text) for text in tokens], {gid: group.value() for gid, group in groups.items()}
-
-
-def _row(text: str, row: tuple[Any, ...], sites: dict[int, str], groups: dict[int, Group]) -> Row:
-    _, _, _, group, priority, again, fp, url, depth, attempt, klass, deadline, via, meta, variant, excused, failed_at = row
-    return Row(
-        text,
-        fp,
-        url,
-        sites[site_id(fp)],
-        groups[group].name,
-        group,
-        priority,
-        depth,
-        attempt,
-        _KLASSES[klass],
-        deadline,
-        via,
-        meta,
-        variant or b"",
-        excused,
-        failed_at,
-        again,
-    )
 
 
 _KLASSES = tuple(Klass)

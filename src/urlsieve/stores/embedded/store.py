@@ -164,9 +164,9 @@ class EmbeddedStore:
         with self._ledger.write(durable=False) as tx:
             return settle.extend(tx, tokens, now + ttl)
 
-    def load(self, tokens: Sequence[str]) -> tuple[list[Row | None], dict[int, GroupRow]]:
+    def load(self, tokens: Sequence[str], *, whole: bool = True) -> tuple[list[Row | None], dict[int, GroupRow]]:
         with self._ledger.read() as db:
-            return settle.load_rows(Transaction(db), tokens)
+            return settle.load_rows(Transaction(db), tokens, whole)
 
     def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
         try:
