@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -124,7 +125,7 @@ def anonymous_memory() -> int:
 
 
 def visit_hosts(address: str, marks: list[int], out: str) -> None:
-    """Hosts with one URL each, all settled; the memory after each mark."""
+    """Hosts with one URL each, all settled; kilobytes of memory and Python's blocks after each mark."""
     sieve, number, found = urlsieve.open(address, durability="normal"), 0, []
     for mark in marks:
         while number < mark:
@@ -132,7 +133,8 @@ def visit_hosts(address: str, marks: list[int], out: str) -> None:
             number += 2000
             while leases := sieve.pop(1000):
                 sieve.done(leases)
-        found.append(anonymous_memory())
+        gc.collect()
+        found.append((anonymous_memory(), sys.getallocatedblocks()))
     append(out, json.dumps(found))
     sieve.close()
 
@@ -149,7 +151,7 @@ def fork(name: str, args: list[Any]) -> int:
         os.dup2(2, 1)  # stdout is the server's line to the tests
         CALLS[name](*args)
         status = 0
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - a forked child must end here, whatever happens
         traceback.print_exc()
     finally:
         sys.stderr.flush()

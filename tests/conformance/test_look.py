@@ -6,14 +6,14 @@ import time
 
 import pytest
 
+import urlsieve
 from sieve_lab import hosts, pages, states, urls_of
+from urlsieve import URLItem, UrlsieveError
 
 URL = "http://a.example/"
 
 
 def test_why_of_a_url_names_its_state(sieve, clock):
-    from urlsieve import URLItem
-
     assert "unseen" in sieve.why(URL).reasons
     sieve.push(URL)
     (lease,) = sieve.pop(1)
@@ -74,10 +74,8 @@ def test_why_writes_nothing(sieve):
     for question in (URL, "a.example", "unknown.example", "http://unknown.example/", "", "::", "http://a.example/p1"):
         try:
             sieve.why(question)
-        except Exception as error:
-            from urlsieve import UrlsieveError
-
-            assert isinstance(error, UrlsieveError)
+        except UrlsieveError:
+            pass
     assert before == sieve.stats().as_dict()
 
 
@@ -98,8 +96,6 @@ def test_info_of_the_unknown_and_the_known(sieve):
 
 
 def test_info_tells_variants_apart(sieve):
-    from urlsieve import URLItem
-
     sieve.push(URLItem(URL, variant=b"POST"))
     assert "unseen" == sieve.info(URL).state
     assert "pending" == sieve.info(URL, variant=b"POST").state
@@ -241,8 +237,6 @@ def test_wait_gives_up_after_its_time(sieve):
 
 
 def test_ord_09_one_who_waits_is_woken_by_a_push(tmp_path):
-    import urlsieve
-
     for address in ("memory:", str(tmp_path / "store")):
         with urlsieve.open(address) as sieve:
             woken = []
@@ -256,9 +250,6 @@ def test_ord_09_one_who_waits_is_woken_by_a_push(tmp_path):
 
 
 def test_one_who_waits_is_woken_when_a_delay_ends(tmp_path):
-    import urlsieve
-    from urlsieve import URLItem
-
     with urlsieve.open("memory:") as sieve:
         sieve.push(URLItem(URL, due=time.time() + 0.2))
         assert sieve.wait(20) is True
@@ -266,8 +257,6 @@ def test_one_who_waits_is_woken_when_a_delay_ends(tmp_path):
 
 
 def test_keepalive_extends_as_long_as_the_work_takes(tmp_path):
-    import urlsieve
-
     with urlsieve.open(str(tmp_path / "store"), durability="normal") as sieve:
         sieve.push(hosts(3))
         leases = sieve.pop(3, lease=1.0)
@@ -279,8 +268,6 @@ def test_keepalive_extends_as_long_as_the_work_takes(tmp_path):
 
 
 def test_keepalive_survives_a_lease_that_was_settled_meanwhile():
-    import urlsieve
-
     with urlsieve.open("memory:") as sieve:
         sieve.push(hosts(2))
         first, second = sieve.pop(2, lease=0.6)

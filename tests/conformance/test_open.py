@@ -104,7 +104,7 @@ def test_closing_twice_is_fine_and_use_afterwards_is_refused(sieve, lab):
     sieve.push(pages(1))
     sieve.close()
     sieve.close()
-    for use in (lambda: sieve.push(pages(1)), lambda: sieve.pop(1), lambda: sieve.seen(pages(1)), sieve.stats, lambda: sieve.verify()):
+    for use in (lambda: sieve.push(pages(1)), lambda: sieve.pop(1), lambda: sieve.seen(pages(1)), sieve.stats, sieve.verify):
         with pytest.raises(StoreUnavailable):
             use()
     lab.opened.clear()

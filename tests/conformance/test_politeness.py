@@ -1,6 +1,7 @@
 """Whose turn it is: delay, concurrency, fetch time, pause, on every path by which a group can be named."""
 
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_pol_05_a_long_delay_is_kept_to_the_second(lab, clock):
     sieve.group("a.example").delay = 120.5
     times = []
     drain(sieve, clock, lambda sieve, lease: (times.append(clock.now), sieve.done(lease)))
-    assert [120.5] * 3 == [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    assert [120.5] * 3 == [later - earlier for earlier, later in pairwise(times)]
 
 
 def test_pol_01_sixteen_clients_get_one_lease_of_a_host_with_a_delay(lab, clock):
@@ -138,7 +139,7 @@ def test_pol_01_the_gap_between_leases_of_a_host_is_the_delay_for_two_workers(sh
             workers[(tick + 1) % 2].done(lease)
         clock.advance(0.7)
     assert 30 == len(times)
-    assert min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= 5
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 5
 
 
 def test_concurrency_limits_the_leases_out_at_the_same_time(lab, clock):
@@ -257,7 +258,8 @@ def test_a_group_can_be_blocked_by_hand_and_unblocked(sieve, clock):
     clock.advance(99)
     assert [] == sieve.pop(10)
     clock.advance(1)
-    assert 3 == len(leases := sieve.pop(10))
+    leases = sieve.pop(10)
+    assert 3 == len(leases)
     sieve.release(leases)
     sieve.group("a.example").block(clock.now + 100)
     assert [] == sieve.pop(10)
