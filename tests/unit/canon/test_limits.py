@@ -45,6 +45,12 @@ def test_the_limit_counts_the_key_too() -> None:
     assert "too_long" == reason(canon, "x" * 40_000, base=HEAD + "y" * 30_000 + "/")
 
 
+def test_a_key_of_exactly_the_limit_is_taken() -> None:
+    url = HEAD + "\u00e9" * 10_920 + "abc"
+    assert LIMIT == len(Canonicalizer().canonicalize(url))
+    assert "too_long" == reason(Canonicalizer(), url + "d")
+
+
 def test_ten_megabytes_are_refused_at_once() -> None:
     assert "too_long" == reason(Canonicalizer(), HEAD + "a" * 10_000_000)
     with pytest.raises(InvalidURL, match="too_long") as caught:
@@ -60,6 +66,12 @@ def test_sixty_thousand_parameters_and_segments_are_no_trouble() -> None:
     assert HEAD + "?" + "&".join(sorted(pairs)) == canon.canonicalize(HEAD + "?" + "&".join(pairs))
     assert HEAD == canon.canonicalize(HEAD + "a/" * 20_000 + "../" * 8_000 + "../" * 10)[: len(HEAD)]
     assert HEAD == canon.canonicalize(HEAD + "a/" * 10_000 + "../" * 10_000)
+
+
+def test_many_parameters_of_few_names_keep_their_order_within_a_name() -> None:
+    pairs = [f"{'abc'[(i * 7) % 3]}={i}" for i in range(500)]
+    wanted = sorted(pairs, key=lambda pair: pair[0])  # stable, as the form must be
+    assert HEAD + "?" + "&".join(wanted) == Canonicalizer().canonicalize(HEAD + "?" + "&".join(pairs))
 
 
 TRAPS = Canonicalizer(traps=(256, 8, 32))
