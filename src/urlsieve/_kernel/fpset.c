@@ -74,6 +74,8 @@ static us_slot *lengthen(us_slot *slots, size_t before, size_t bytes, size_t *tw
 
 static size_t bytes_of(const us_segment *segment) { return (segment->home + segment->tail) * sizeof(us_slot); }
 
+static int is_full(const us_segment *segment) { return segment->used >= segment->home - segment->home * 18 / 100; }
+
 void us_fpset_init(us_fpset *set) { memset(set, 0, sizeof *set); }
 
 void us_fpset_free(us_fpset *set) {
@@ -114,21 +116,28 @@ static int spread(us_segment *segment, size_t from) {
     return 1;
 }
 
+/* Room for one more where the array is too full, a longer tail where keys have piled up at its end (only chosen keys do). */
 static int grow(us_fpset *set, us_segment *segment) {
-    int fits = 0;
+    int fits = 0, longer_tail = !is_full(segment);
     while (!fits) {
         us_segment longer = *segment;
         size_t twice = 0;
         const size_t before = bytes_of(segment), old_end = segment->home + segment->tail;
-        longer.home = segment->home < SMALLEST ? SMALLEST : segment->home + segment->home * 9 / 50 + 1;
-        longer.tail = longer.home / 8 < 128 ? 4 + longer.home / 8 : 128;
-        if (longer.home > SIZE_MAX / (4 * sizeof(us_slot))) return -1;
+        if (longer_tail) {
+            longer.tail += longer.tail / 2 + 8;
+        } else {
+            longer.home = segment->home < SMALLEST ? SMALLEST : segment->home + segment->home * 9 / 50 + 1;
+            const size_t tail = longer.home / 8 < 128 ? 4 + longer.home / 8 : 128;
+            if (longer.tail < tail) longer.tail = tail;
+        }
+        if (longer.home > SIZE_MAX / (8 * sizeof(us_slot)) || longer.tail > SIZE_MAX / (8 * sizeof(us_slot))) return -1;
         longer.slots = lengthen(segment->slots, before, bytes_of(&longer), &twice);
         if (longer.slots == NULL) return -1;
         *segment = longer;
         set->bytes += bytes_of(segment) - before;
         if (set->bytes + twice > set->peak) set->peak = set->bytes + twice;
         fits = spread(segment, gather(segment, old_end));
+        longer_tail = 1;
     }
     return 0;
 }
@@ -164,11 +173,8 @@ static int add(us_fpset *set, const us_slot *key) {
         if (known) return 0;
         const size_t end = segment->home + segment->tail;
         size_t gap = at;
-        if (segment->used < segment->home - segment->home * 18 / 100) {
-            while (gap < end && !is_free(&segment->slots[gap])) gap++;
-        } else {
-            gap = end;
-        }
+        if (is_full(segment)) gap = end;
+        while (gap < end && !is_free(&segment->slots[gap])) gap++;
         if (gap < end) {
             memmove(&segment->slots[at + 1], &segment->slots[at], (gap - at) * sizeof(us_slot));
             segment->slots[at] = *key;

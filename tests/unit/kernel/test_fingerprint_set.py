@@ -84,6 +84,30 @@ def test_it_never_takes_more_than_24_bytes_a_key_while_it_grows(shape: str) -> N
     assert total == len(table)
 
 
+def key_at(order: int, site: int) -> int:
+    """The key that the table's mixing puts at `order`: the mixing undone."""
+    mask = (1 << 64) - 1
+    x = order
+    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
+        x = (x ^ x >> 33) * pow(factor, -1, 1 << 64) & mask
+    x ^= x >> 33
+    return (x ^ site * 0x9E3779B97F4A7C15 & mask) << 64 | site
+
+
+@pytest.mark.parametrize("place", [0, 1 << 57, (1 << 58) - 1, (1 << 64) - 1])
+@pytest.mark.parametrize("spacing", [0, 1, 1 << 20])
+def test_keys_chosen_to_stand_at_one_place_are_slow_but_right_and_take_no_endless_memory(place: int, spacing: int) -> None:
+    chance = random.Random(place)
+    numbers = [key_at((place - spacing * i) % (1 << 64), i) for i in range(600)]
+    chance.shuffle(numbers)
+    table, seen = FingerprintSet(), set()
+    for start in range(0, 600, 50):
+        keys = keys_of(numbers[start : start + 50] + numbers[:20] + [chance.getrandbits(128) for _ in range(20)])
+        assert expected_flags(seen, keys) == table.add_many(keys)
+    assert b"\x01" * len(seen) == table.contains_many(b"".join(seen))
+    assert table.peak_nbytes < 64 * len(table) + 32_000
+
+
 @pytest.mark.slow
 def test_at_a_million_keys_the_constant_no_longer_matters() -> None:
     chance = random.Random(4)
