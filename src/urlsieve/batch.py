@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,7 +10,7 @@ from itertools import islice
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.errors import ConfigError
-from urlsieve.model import OfferRow, Offers, URLItem
+from urlsieve.model import Columns, OfferRow, Offers, URLItem
 
 #: URLs in one atomic step. A longer push is several steps, each whole.
 MOST = 10_000
@@ -78,9 +79,13 @@ def prepare(
     rejected: dict[str, int] = {}
     for reason in refused.values():
         rejected[reason] = rejected.get(reason, 0) + 1
-    source = _Rows(keys, items, defaults, canonicalizer, group_of)
-    rows = (lambda at: source.rows([index[i] for i in at])) if refused else source.rows
-    return Prepared(len(texts), Offers(fingerprints, rows, rejected), index, refused)
+    source = _Rows(keys, items, defaults, canonicalizer, group_of, base is not None)
+    rows: Callable[[Sequence[int]], list[OfferRow]] = source.rows
+    columns: Callable[[Sequence[int]], Columns] | None = None if items else source.columns
+    if refused:
+        rows = lambda at: source.rows([index[i] for i in at])  # noqa: E731
+        columns = None if items else lambda at: source.columns([index[i] for i in at])
+    return Prepared(len(texts), Offers(fingerprints, rows, rejected, columns), index, refused)
 
 
 def _text_of(item: URLItem) -> str | bytes:
@@ -94,8 +99,6 @@ def _text_of(item: URLItem) -> str | bytes:
     return item.url
 
 
-_new_row = tuple.__new__  # a named tuple's own constructor costs three times as much
-
 #: Stands for a URL given as text among items: everything from the call.
 _PLAIN = URLItem("")
 
@@ -104,28 +107,33 @@ class _Rows:
     """Rows made when the store asks for them: a batch of known URLs makes none."""
 
     def __init__(
-        self, keys: Keys, items: dict[int, URLItem], defaults: Defaults, canonicalizer: Canonicalizer, group_of: GroupOf
+        self, keys: Keys, items: dict[int, URLItem], defaults: Defaults, canonicalizer: Canonicalizer, group_of: GroupOf, based: bool
     ) -> None:
+        self._based = based
         self._keys, self._items, self._defaults = keys, items, defaults
         self._canonicalizer, self._group_of = canonicalizer, group_of
         self._groups: dict[str, int] = {}
 
+    def columns(self, at: Sequence[int]) -> Columns:
+        keys, d = self._keys, self._defaults
+        site = [keys.site(i) for i in at]
+        host = site if keys.hosts_are_sites else [keys.host(i) for i in at]
+        group_of = self._group_of
+        group = host if group_of is str else [group_of(name) for name in host]
+        if group is site:  # one name, one hash: the site half of the fingerprint
+            halves = struct.unpack(f"<{len(keys.fingerprints) // 8}q", keys.fingerprints)
+            group_id = [halves[2 * i] for i in at]
+        else:
+            group_id = [self._id(name) for name in group]
+        found = [storable(keys.absolute(i)) for i in at] if self._based else [storable(keys.urls[i]) for i in at]
+        return Columns(site, group, group_id, found, d.priority, d.depth, d.via, d.meta, d.due)
+
     def rows(self, at: Sequence[int]) -> list[OfferRow]:
-        keys, d, group_of, group_ids = self._keys, self._defaults, self._group_of, self._groups
         if self._items:
-            return [self._row_of(self._items[i], i) if i in self._items else self._row_of(_PLAIN, i) for i in at]
-        rest = (d.priority, d.depth, d.via, d.meta, d.due, b"")
-        prints, site_of, host_of, absolute = keys.fingerprints, keys.site, keys.host, keys.absolute
-        found = []
-        for i in at:
-            site = site_of(i)
-            group = group_of(site if keys.hosts_are_sites else host_of(i))
-            if group == site:  # one name, one hash: the site half
-                group_id: int | None = int.from_bytes(prints[16 * i : 16 * i + 8], "little", signed=True)
-            else:
-                group_id = group_ids.get(group) or self._id(group)
-            found.append(_new_row(OfferRow, (site, group, group_id, storable(absolute(i)), *rest)))
-        return found
+            return [self._row_of(self._items.get(i, _PLAIN), i) for i in at]
+        c = self.columns(at)
+        alike = (c.priority, c.depth, c.via, c.meta, c.due)
+        return [OfferRow._make((*row, *alike, b"")) for row in zip(c.site, c.group, c.group_id, c.url, strict=True)]
 
     def _row_of(self, item: URLItem, i: int) -> OfferRow:
         keys, d = self._keys, self._defaults

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from urlsieve.batch import Prepared
 from urlsieve.errors import StoreUnavailable
-from urlsieve.frontier.settle import decide
-from urlsieve.model import Change, Health, HealthChange, OfferRow, Outcome, Row, Settled, State
+from urlsieve.frontier.settle import decide, decide_clean
+from urlsieve.model import Change, Health, HealthChange, Lease, OfferRow, Outcome, Row, Settled, State
 from urlsieve.stores.protocol import Store
 
 #: Each round somebody else has succeeded, so more means that something else is wrong.
@@ -17,14 +17,47 @@ Targets = Callable[[Row, Outcome], Prepared | None]
 
 
 def settle(
-    store: Store, tokens: list[str], outcomes: list[Outcome], *, now: float, chance: list[float], targets: Targets
+    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], *, now: float, chance: list[float], targets: Targets
 ) -> list[Settled]:
     """One step; in order. A token given twice, or not current, is lost."""
+    answer = _try_clean(store, tickets, outcomes, now)
+    if answer is not None:
+        return answer
+    tokens = [ticket if isinstance(ticket, str) else ticket.token for ticket in tickets]
     for _ in range(MOST_ROUNDS):
         answer = _try(store, tokens, outcomes, now, chance, targets)
         if answer is not None:
             return answer
     raise StoreUnavailable(f"the store {store.address} is too busy: {MOST_ROUNDS} times others settled first; try again")
+
+
+def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float) -> list[Settled] | None:
+    """Pages that were simply fetched, of groups where nothing is wrong: one step without loading. None: it is not so simple."""
+    policy = store.policy()
+    plans: dict[int, tuple[tuple[object, ...], str | None]] = {}
+    changes: list[Change] = []
+    for ticket, outcome in zip(tickets, outcomes, strict=True):
+        if isinstance(ticket, str):
+            return None
+        plan = plans.get(id(outcome))
+        if plan is None:
+            clean = decide_clean(outcome, policy=policy, now=now)
+            if clean is None:
+                return None
+            plan = plans[id(outcome)] = clean[0][1:], clean[1]
+        changes.append(Change._make((ticket.token, *plan[0])))
+    flags = store.settle(changes, (), now, clean=True)
+    if flags is None:
+        return None
+    done = State.DONE.name.lower()
+    answers = []
+    for ticket, outcome, flag in zip(tickets, outcomes, flags, strict=True):
+        word = plans[id(outcome)][1]
+        if isinstance(ticket, Lease) and word == "new" and ticket.klass == "revisit":
+            word = None
+        token = ticket if isinstance(ticket, str) else ticket.token
+        answers.append(Settled(token, done, word) if flag else Settled(token, "lost"))
+    return answers
 
 
 def _try(

@@ -83,6 +83,20 @@ class OfferRow(NamedTuple):
     variant: bytes = b""
 
 
+class Columns(NamedTuple):
+    """Many rows that differ only in these: what a push of plain texts is. The rest stands once, as in OfferRow."""
+
+    site: list[str]
+    group: list[str]
+    group_id: list[int]
+    url: list[str | bytes]
+    priority: int
+    depth: int
+    via: str | None
+    meta: str | None
+    due: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Offers:
     """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `rows(positions)` is asked only for what the store must write."""
@@ -90,6 +104,7 @@ class Offers:
     fingerprints: bytes
     rows: Callable[[Sequence[int]], list[OfferRow]]
     rejected: Mapping[str, int] = field(default_factory=dict)  # refused before the store, by reason: counted there
+    columns: Callable[[Sequence[int]], Columns] | None = None  # the same as rows where all are alike: much cheaper
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +211,7 @@ class Lease:
     deadline: float
     previous: Previous | None = None
     variant: bytes = b""
+    klass: str = "new"  # or retry, revisit
 
 
 @dataclass(frozen=True, slots=True)

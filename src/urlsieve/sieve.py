@@ -14,7 +14,7 @@ from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, LeaseLost, StoreUnavailable
 from urlsieve.grouping import grouping
 from urlsieve.keepalive import KeepAlive
-from urlsieve.model import EntryInfo, GroupRow, Lease, Mode, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.model import EntryInfo, GroupRow, Klass, Lease, Mode, Outcome, Policy, Row, Settled, SiteRow, URLItem
 from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
 
@@ -37,7 +37,8 @@ class Sieve:
         header = store.header
         self.canonicalizer = Canonicalizer(profile=header.profile, secret=header.secret, traps=TRAPS)
         self._group_of = grouping(header)
-        self._generation = store.rules()[0]
+        self._generation = 0
+        self._reload_rules()
         self._policy_lock = threading.Lock()
 
     # -- in
@@ -83,7 +84,9 @@ class Sieve:
     def _offer_parts(self, parts: list[Prepared], mode: Mode, report: Report) -> None:
         offered = self._store.offer(merge(parts), mode, self._generation, self._clock())
         if offered.stale_rules:
-            raise StoreUnavailable("the store's rules are newer than this version of urlsieve can apply: use a newer one")
+            self._reload_rules()
+            self._offer_parts(parts, mode, report)
+            return
         at = 0
         for part in parts:
             many = len(part.index)
@@ -95,6 +98,13 @@ class Sieve:
                     spread[i] = verdict
                 verdicts = bytes(spread)
             report.add(verdicts, part.refused)
+
+    def _reload_rules(self) -> None:
+        """Another worker has changed the rules: theirs hold from now on."""
+        generation, text = self._store.rules()
+        if text.strip():
+            raise StoreUnavailable("the store has site rules, which this version of urlsieve cannot apply: use a newer one")
+        self._generation = generation
 
     # -- out
 
@@ -193,23 +203,25 @@ class Sieve:
         return self._settle(pairs) if pairs else []
 
     def _settle(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Settled]:
-        tokens = [_token(ticket) for ticket, _ in pairs]
+        for ticket, _ in pairs:
+            if not isinstance(ticket, (Lease, str)):
+                raise ConfigError(f"a lease or a token is expected, not {type(ticket).__name__}")
         if any(outcome.links for _, outcome in pairs):
-            self._accept_links(pairs, tokens)
+            self._accept_links(pairs)
         return deciding.settle(
             self._store,
-            tokens,
+            [ticket for ticket, _ in pairs],
             [outcome for _, outcome in pairs],
             now=self._clock(),
             chance=self._chances(len(pairs)),
             targets=self._targets,
         )
 
-    def _accept_links(self, pairs: list[tuple[Ticket, Outcome]], tokens: list[str]) -> None:
+    def _accept_links(self, pairs: list[tuple[Ticket, Outcome]]) -> None:
         """Every page's links under that page's depth and base, all in one step."""
-        rows: list[Row | None] = [None] * len(tokens)
+        rows: list[Row | None] = [None] * len(pairs)
         if any(isinstance(ticket, str) for ticket, _ in pairs):
-            rows = self._store.load(tokens)[0]
+            rows = self._store.load([_token(ticket) for ticket, _ in pairs])[0]
         parts = []
         for (ticket, outcome), row in zip(pairs, rows, strict=True):
             if not outcome.links:
@@ -354,6 +366,9 @@ def _defaults(priority: object, depth: object, via: object, meta: object, parent
     return Defaults(priority, depth, checks.text("via", via), checks.to_json(meta))  # type: ignore[arg-type]
 
 
+_CLASS_NAMES = tuple(klass.name.lower() for klass in Klass)
+
+
 def _lease(row: Row, key: str | None) -> Lease:
     return Lease(
         readable(row.url),
@@ -369,6 +384,7 @@ def _lease(row: Row, key: str | None) -> Lease:
         row.deadline,
         None,
         row.variant,
+        _CLASS_NAMES[row.klass],
     )
 
 

@@ -10,88 +10,37 @@ from libc.string cimport memchr, memset
 
 from threading import Lock
 
-
-cdef extern from "Python.h":
-    bint PyUnicode_IS_ASCII(object text)
-    void *PyUnicode_DATA(object text)
-    Py_ssize_t PyUnicode_GET_LENGTH(object text)
-
-
-cdef extern from "siphash.h" nogil:
-    uint64_t us_siphash(uint64_t key0, uint64_t key1, const uint8_t *data, size_t length)
-    uint64_t us_load64(const uint8_t *source)
-
-
-cdef extern from "work.h" nogil:
-    ctypedef struct us_work:
-        uint8_t *text
-        size_t used
-    void us_work_init(us_work *work)
-    void us_work_free(us_work *work)
-
-
-cdef extern from "program.h" nogil:
-    ctypedef struct us_options:
-        uint32_t steps
-        int fragment
-        uint32_t trap_segments
-        uint32_t trap_repeats
-        uint32_t trap_names
-        uint64_t key0
-        uint64_t key1
-        const uint8_t *noise
-        size_t noise_length
-    ctypedef struct us_program:
-        pass
-    us_program *us_program_new(const us_options *options)
-    void us_program_free(us_program *program)
-
-
-cdef extern from "canonical.h" nogil:
-    int US_OK
-    int US_IRREGULAR
-    ctypedef struct us_key:
-        uint32_t length
-        uint32_t site_start
-        uint32_t site_length
-        uint32_t route
-
-
-cdef extern from "batch.h" nogil:
-    ctypedef struct us_span:
-        const uint8_t *text
-        size_t length
-    ctypedef struct us_entry:
-        uint64_t start
-        us_key key
-    ctypedef struct us_batch:
-        const us_program *program
-        us_work *work
-        us_span origin
-        us_span folder
-        const us_span *variants
-        uint8_t *fingerprints
-        uint8_t *status
-        us_entry *entries
-    void us_batch_base(us_batch *batch, us_span href)
-    int us_batch_one(const us_batch *batch, size_t i, us_span text, int href)
-    int us_batch_run(const us_batch *batch, const us_span *texts, size_t first, size_t count)
-    size_t us_count_lines(const uint8_t *block, size_t length)
-    void us_cut_lines(const uint8_t *block, size_t length, us_span *lines, size_t count)
-    us_span us_line_url(us_span line)
-    size_t us_selected_size(const us_span *lines, const uint8_t *flags, size_t count, size_t ending)
-    int us_select(const us_span *lines, const uint8_t *flags, size_t count, us_span ending, uint8_t *to, size_t room)
-
-
-cdef extern from "fpset.h" nogil:
-    ctypedef struct us_fpset:
-        size_t count
-        size_t bytes
-        size_t peak
-    void us_fpset_init(us_fpset *set)
-    void us_fpset_free(us_fpset *set)
-    int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags)
-    void us_fpset_contains(const us_fpset *set, const uint8_t *fingerprints, size_t count, uint8_t *flags)
+from urlsieve._kernel.core cimport (
+    PyUnicode_DATA,
+    PyUnicode_GET_LENGTH,
+    PyUnicode_IS_ASCII,
+    US_IRREGULAR,
+    us_batch,
+    us_batch_base,
+    us_batch_one,
+    us_batch_run,
+    us_count_lines,
+    us_cut_lines,
+    us_entry,
+    us_fpset,
+    us_fpset_add,
+    us_fpset_contains,
+    us_fpset_free,
+    us_fpset_init,
+    us_line_url,
+    us_load64,
+    us_options,
+    us_program,
+    us_program_free,
+    us_program_new,
+    us_select,
+    us_selected_size,
+    us_siphash,
+    us_span,
+    us_work,
+    us_work_free,
+    us_work_init,
+)
 
 
 cdef enum:
@@ -511,65 +460,4 @@ cdef bytes joined(const us_span *lines, const uint8_t *flags, size_t count, byte
     return text
 
 
-@cython.final
-cdef class FingerprintSet:
-    """A set of 16-byte fingerprints in at most 24 bytes each, at any size and while it grows. Give it keyed hashes; usable from any thread."""
-
-    cdef us_fpset table
-    cdef object lock
-
-    def __cinit__(self):
-        us_fpset_init(&self.table)
-        self.lock = Lock()
-
-    def __dealloc__(self):
-        us_fpset_free(&self.table)
-
-    def __len__(self):
-        return <Py_ssize_t>self.table.count
-
-    @property
-    def nbytes(self):
-        """Bytes allocated now."""
-        return self.table.bytes + sizeof(us_fpset)
-
-    @property
-    def peak_nbytes(self):
-        """Most bytes ever allocated at once, growing included."""
-        return max(self.table.peak, self.table.bytes) + sizeof(us_fpset)
-
-    def add_many(self, bytes fingerprints not None, bytes status=None):
-        """One byte per key: 1 new, 0 known (the first of equals in a batch is the new one), 2 skipped because its status is not 0."""
-        cdef size_t count = <size_t>PyBytes_GET_SIZE(fingerprints) // 16
-        cdef const uint8_t *keys = <const uint8_t *>PyBytes_AS_STRING(fingerprints)
-        cdef const uint8_t *skip = NULL
-        cdef uint8_t *flags
-        cdef int failed
-        if PyBytes_GET_SIZE(fingerprints) % 16:
-            raise ValueError("fingerprints have 16 bytes each")
-        if status is not None:
-            if <size_t>PyBytes_GET_SIZE(status) != count:
-                raise ValueError(f"{len(status)} statuses for {count} fingerprints: there must be one for each")
-            skip = <const uint8_t *>PyBytes_AS_STRING(status)
-        answer = PyBytes_FromStringAndSize(NULL, count)
-        flags = <uint8_t *>PyBytes_AS_STRING(answer)
-        with self.lock:
-            with nogil:
-                failed = us_fpset_add(&self.table, keys, skip, count, flags)
-        if failed:
-            raise MemoryError(f"no memory for more fingerprints than {len(self)}")
-        return answer
-
-    def contains_many(self, bytes fingerprints not None):
-        """One byte per key: 1 if it is in the set, 0 if not."""
-        cdef size_t count = <size_t>PyBytes_GET_SIZE(fingerprints) // 16
-        cdef const uint8_t *keys = <const uint8_t *>PyBytes_AS_STRING(fingerprints)
-        cdef uint8_t *flags
-        if PyBytes_GET_SIZE(fingerprints) % 16:
-            raise ValueError("fingerprints have 16 bytes each")
-        answer = PyBytes_FromStringAndSize(NULL, count)
-        flags = <uint8_t *>PyBytes_AS_STRING(answer)
-        with self.lock:
-            with nogil:
-                us_fpset_contains(&self.table, keys, count, flags)
-        return answer
+include "fingerprint_set.pxi"

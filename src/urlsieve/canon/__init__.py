@@ -82,7 +82,10 @@ def canonicalize_many(
 
 def fingerprint(url: str | bytes, *, variant: bytes = b"", secret: int = 0) -> bytes:
     """16 bytes: site half, then URL half, little-endian, keyed with `secret` (below 2**128). Raises InvalidURL."""
-    return _keyed(secret).fingerprint(url, variant=variant)
+    canonicalizer = _keyed(secret)
+    # Straight to the kernel: one call less in Python is a fifth of the time.
+    answer = canonicalizer._program.fingerprint(url, canonicalizer._resolve, None, variant)
+    return answer if type(answer) is bytes else canonicalizer.fingerprint(url, variant=variant)  # which raises
 
 
 def explain(

@@ -47,6 +47,18 @@ def _decide(row: Row, group: GroupRow, health: Health, outcome: Outcome, *, poli
     return Decision(Change(row.token, State.DONE, next_turn=turn), health, word)
 
 
+def decide_clean(outcome: Outcome, *, policy: Policy, now: float) -> tuple[Change, str | None] | None:
+    """The decision for any row of a group without delay of its own, failures or blocks, if it is the same for all of them: a change
+    to which only the token is missing, and the word ("new" unless it is a revisit). None: it depends on the row."""
+    kind = classify(outcome)
+    if kind is Kind.SKIPPED:
+        return Change("", State.DONE, counted=outcome.reason or "skip", next_turn=_turn_after(policy.delay, outcome, policy, now)), None
+    if kind not in (Kind.DONE, Kind.GONE) or outcome.retry_after is not None or outcome.redirects or outcome.final_url is not None:
+        return None
+    word = "gone" if kind is Kind.GONE else "not_modified" if outcome.status == 304 else "new"
+    return Change("", State.DONE, next_turn=_turn_after(policy.delay, outcome, policy, now)), word
+
+
 def _first_time(row: Row) -> str | None:
     return None if row.klass is Klass.REVISIT else "new"
 
@@ -117,7 +129,10 @@ def _fail(
 
 
 def _next_turn(group: GroupRow, outcome: Outcome, policy: Policy, now: float) -> float:
+    return _turn_after(policy.delay if group.delay is None else group.delay, outcome, policy, now)
+
+
+def _turn_after(delay: float, outcome: Outcome, policy: Policy, now: float) -> float:
     """max(settle + delay, settle + factor x fetch time); the lease has set lease + delay, and a store never moves a turn forward."""
-    delay = policy.delay if group.delay is None else group.delay
     wait = max(delay, policy.factor * max(outcome.elapsed or 0.0, 0.0))
     return now + wait if wait > 0 else 0.0

@@ -81,8 +81,10 @@ class Store(Protocol):
         """The leased rows of current tokens (None: lost) and their groups by id, for the decision. Without `whole` the rows have no
         fingerprint, URL and site: most decisions need none of them."""
 
-    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
-        """Compare-and-set each change on its token: 1 applied, 0 lost. None: a group's version differs, nothing was done, decide again."""
+    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes | None:
+        """Compare-and-set each change on its token: 1 applied, 0 lost. None: nothing was done, load and decide again, because a group's
+        version or a row's `again` differs, or because with `clean` a group turned out to have a delay of its own, failures or a block.
+        """
 
     def forget(self, fingerprints: bytes, now: float) -> int:
         """Not seen any more; queue entries and leases go too. The count of those that were seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from urlsieve.frontier.health import is_half_open
@@ -45,6 +45,9 @@ class Group:
 
     def delay_under(self, policy: Policy) -> float:
         return policy.delay if self.delay is None else self.delay
+
+    def top(self) -> int | None:
+        return max((top for top in self.tops if top is not None), default=None)
 
     def placed(self, policy: Policy, now: float) -> Placed:
         return place(
@@ -92,14 +95,13 @@ def save(tx: Transaction, groups: Iterable[Group], policy: Policy, now: float) -
         if group.place == Place.IDLE and spot != Place.IDLE:
             group.since = tx.take("ticket")
         group.place = spot
-        tops = group.tops
-        top = max((t for t in tops if t is not None), default=None)
-        rows.append((group.next_turn, group.leased, *tops, top, group.since, group.served, int(spot), wake, group.id))
-    tx.executemany(
-        "UPDATE grp SET next_turn = ?, leased = ?, top0 = ?, top1 = ?, top2 = ?, top = ?, since = ?, served = ?, place = ?, wake = ? "
-        "WHERE id = ?",
-        rows,
-    )
+        rows.append((group.next_turn, group.leased, *group.tops, group.top(), group.since, group.served, int(spot), wake, group.id))
+    if rows:
+        tx.executemany(
+            "UPDATE grp SET next_turn = ?, leased = ?, top0 = ?, top1 = ?, top2 = ?, top = ?, since = ?, served = ?, place = ?, "
+            "wake = ? WHERE id = ?",
+            rows,
+        )
 
 
 def save_settings(tx: Transaction, group: Group) -> None:
@@ -149,6 +151,12 @@ class Arrivals:
         elif priority > top:
             tops[group_id] = priority
 
+    def add_many(self, group_ids: Sequence[int], names: Sequence[str], klass: int, priority: int) -> None:
+        """One more in each of these, in a batch that has added nothing else."""
+        self._added[klass] += len(group_ids)
+        self._tops[klass].update(dict.fromkeys(group_ids, priority))
+        self._names.update(zip(group_ids, names, strict=True))
+
     def raised(self, group_id: int, klass: int, priority: int) -> None:
         """One that was pending already has this priority now."""
         self.add(group_id, klass, priority)
@@ -167,23 +175,44 @@ class Arrivals:
         if not self._names:
             return
         heads = {row[0]: row[1:] for row in tx.rows("SELECT id, top0, top1, top2 FROM grp WHERE id IN", list(self._names))}
-        ensure(tx, {gid: name or "" for gid, name in self._names.items() if gid not in heads})
+        if len(heads) < len(self._names):
+            self._make(tx, [gid for gid in self._names if gid not in heads])
         higher = self._higher(heads)
-        have = load(tx, higher)
-        for gid, klass_tops in higher.items():  # in order of arrival, which gives the tickets
-            for klass, top in klass_tops:
-                have[gid].tops[klass] = top
-        save(tx, [have[gid] for gid in higher], policy, now)
+        if higher:
+            have = load(tx, higher)
+            for gid, klass_tops in higher.items():
+                for klass, top in klass_tops:
+                    have[gid].tops[klass] = top
+            save(tx, [have[gid] for gid in higher], policy, now)
+
+    def _make(self, tx: Transaction, ids: list[int]) -> None:
+        """Groups met for the first time: nothing holds them, so with URLs they are ready at once, in order of arrival."""
+        waiting: dict[tuple[int, ...], list[tuple[object, ...]]] = {}
+        idle: dict[int, str] = {}
+        ticket = tx.take("ticket", len(ids))
+        for since, gid in enumerate(ids, ticket):
+            name = self._names[gid] or ""
+            classes = tuple(klass for klass, tops in enumerate(self._tops) if gid in tops)
+            if not classes:
+                idle[gid] = name
+                continue
+            tops = [self._tops[klass][gid] for klass in classes]
+            waiting.setdefault(classes, []).append((gid, name, since, max(tops), *tops))
+        ensure(tx, idle)
+        for classes, rows in waiting.items():
+            columns = ", ".join(f"top{klass}" for klass in classes)
+            marks = ",".join("?" * (4 + len(classes)))
+            tx.executemany(f"INSERT INTO grp (id, name, since, top, {columns}, place) VALUES ({marks}, {int(Place.READY)})", rows)
+            tx.count("groups", len(rows))
 
     def _higher(self, heads: dict[int, tuple[int | None, ...]]) -> dict[int, list[tuple[int, int]]]:
-        """group → (class, new head), for those whose head changes."""
+        """group → (class, new head), in order of arrival, for groups that were there and whose head changes."""
         changed: dict[int, list[tuple[int, int]]] = {}
         for klass, tops in enumerate(self._tops):
             for gid, top in tops.items():
-                held = heads[gid][klass] if gid in heads else None
-                if held is None or top > held:
+                if gid in heads and ((held := heads[gid][klass]) is None or top > held):
                     changed.setdefault(gid, []).append((klass, top))
-        return {gid: changed[gid] for gid in self._names if gid in changed} if any(self._tops[1:]) else changed
+        return {gid: changed[gid] for gid in self._names if gid in changed} if changed else changed
 
 
 PENDING = tuple(f"pending.{klass.name.lower()}" for klass in Klass)

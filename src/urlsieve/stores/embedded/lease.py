@@ -11,6 +11,7 @@ from urlsieve.model import Klass, Policy, Row
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.groups import PENDING, SELECT, Arrivals, Group, load, load_one, save
 from urlsieve.stores.embedded.ledger import Transaction, scalar
+from urlsieve.stores.embedded.sites import site_id
 
 #: Expired leases and due URLs moved per call, so that no call is slow after a long pause.
 MOST_MOVED = 1000
@@ -22,7 +23,9 @@ _QUEUE = (
     "FROM queue q CROSS JOIN text t ON t.id = q.id WHERE q.state = 0 AND q.grp = ? AND q.class = ? "
     "ORDER BY q.priority DESC, q.seq LIMIT ?"
 )
-_BEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY top DESC, since LIMIT 2")
+#: Groups looked at in one go; one more is fetched, to know what comes after the last.
+READY_AT_ONCE = 16
+_BEST = SELECT.replace("WHERE id", f"WHERE place = 1 ORDER BY top DESC, since LIMIT {READY_AT_ONCE + 1}")
 _LONGEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY since LIMIT 1")
 
 
@@ -111,62 +114,76 @@ def token_of(entry: int, number: int, chance: int) -> str:
 
 
 class Leasing:
-    """One call. Rows collect here; a group is written back as soon as its turn is over, so that the next turn sees the new order."""
+    """One call. What is given collects here; `flush` writes it, before the ledger is asked for an order that it changes."""
 
     def __init__(self, tx: Transaction, policy: Policy, *, ttl: float, now: float, chance: bytes, epoch: int) -> None:
         self.tx, self.policy, self.now = tx, policy, now
         self.deadline = now + ttl
-        self.chance, self.epoch = int.from_bytes(chance[:8], "little", signed=True), epoch << COUNTER_BITS
-        self.taken: list[tuple[Group, Klass, Any, str]] = []
+        self.chance = int.from_bytes(chance[:8], "little", signed=True)
+        self.number = (epoch << COUNTER_BITS) + tx.take("token")  # one for the call: the row's id is in the token too
+        self.taken: list[tuple[Group, Klass, Any]] = []
+        self._written = 0
+        self._groups: dict[int, Group] = {}
 
     def by_turn(self, limit: int) -> None:
         """Groups the store chooses."""
         while len(self.taken) < limit:
-            best = self.tx.execute(_BEST).fetchall()
-            if not best:
+            self.flush()
+            ready = [Group(row) for row in self.tx.execute(_BEST)]
+            if not ready:
                 return
-            group, following = Group(best[0]), best[1] if len(best) > 1 else None
-            at_most = limit - len(self.taken)
-            if following is not None and self.tx.value("turn") % FAIR_TURN == FAIR_TURN - 1:
-                longest = Group(self.tx.execute(_LONGEST).fetchone())
-                if longest.id != group.id:
-                    group, following, at_most = longest, None, 1
-            if self.serve(group, at_most, _top(following)):
-                self.tx.count("turn")
+            after: list[Group | None] = [*ready[1:], None]
+            for group, following in zip(ready[:READY_AT_ONCE], after, strict=False):
+                if len(self.taken) >= limit:
+                    return
+                if following is not None and self.tx.value("turn") % FAIR_TURN == FAIR_TURN - 1 and self._fair_turn(group):
+                    break  # the order is another now
+                self.serve(group, limit - len(self.taken), None if following is None else following.top())
+
+    def _fair_turn(self, best: Group) -> bool:
+        """The group that has waited longest, whatever its priority, gives one URL. False if it is the best one anyway."""
+        self.flush()
+        longest = Group(self.tx.execute(_LONGEST).fetchone())
+        if longest.id == best.id:
+            return False
+        self.serve(longest, 1, None)
+        return True
 
     def by_name(self, limit: int, ids: Sequence[int]) -> None:
         """Groups the caller names, in its order: concurrency, delay and block hold here too."""
         for group_id in ids:
             group = load_one(self.tx.db, group_id)
-            if group is not None and len(self.taken) < limit and self.serve(group, limit - len(self.taken), None):
-                self.tx.count("turn")
+            if group is not None and len(self.taken) < limit:
+                self.serve(group, limit - len(self.taken), None)
 
-    def serve(self, group: Group, at_most: int, next_top: int | None) -> bool:
-        """One turn of one group; False if it was not its turn after all (its settings or its health had changed)."""
+    def serve(self, group: Group, at_most: int, next_top: int | None) -> None:
+        """One turn of one group, if it is its turn after all (its settings or its health may have changed)."""
+        self._groups[group.id] = group
         spot, _, room = group.placed(self.policy, self.now)
         if spot != Place.READY:
-            save(self.tx, [group], self.policy, self.now)
-            return False
-        at_most = at_most if room is None else min(at_most, room)
-        rows = self._choose(group, at_most, next_top)
-        first = self.epoch + self.tx.take("token", len(rows))
-        chance, deadline = self.chance, self.deadline
-        self.tx.executemany(
-            "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id = ?",
-            [(number, chance, deadline, row[0]) for number, (_, row) in enumerate(rows, first)],
-        )
-        self.taken += [(group, klass, row, token_of(row[0], number, chance)) for number, (klass, row) in enumerate(rows, first)]
-        for klass in Klass:
-            self.tx.count(PENDING[klass], -sum(1 for of, _ in rows if of is klass))
-        self.tx.count("pending", -len(rows))
-        self.tx.count("leased", len(rows))
+            return
+        rows = self._choose(group, at_most if room is None else min(at_most, room), next_top)
+        self.taken += [(group, klass, row) for klass, row in rows]
         group.leased += len(rows)
         delay = group.delay_under(self.policy)
         if delay > 0:
             group.next_turn = max(group.next_turn, self.now + delay)
         group.since = self.tx.take("ticket")
-        save(self.tx, [group], self.policy, self.now)
-        return True
+        self.tx.count("turn")
+
+    def flush(self) -> None:
+        """Rows and groups so far are in the ledger."""
+        new = self.taken[self._written :]
+        if new:
+            head = "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id IN"
+            self.tx.change(head, [row[0] for _, _, row in new], self.number, self.chance, self.deadline)
+            for klass in Klass:
+                self.tx.count(PENDING[klass], -sum(1 for _, of, _ in new if of is klass))
+            self.tx.count("pending", -len(new))
+            self.tx.count("leased", len(new))
+            self._written = len(self.taken)
+        save(self.tx, self._groups.values(), self.policy, self.now)
+        self._groups.clear()
 
     def _choose(self, group: Group, at_most: int, next_top: int | None) -> list[tuple[Klass, Any]]:
         """By class share, priority, arrival. With the next group waiting at `next_top`, only while this one is not below it."""
@@ -204,10 +221,6 @@ class Leasing:
         return rows
 
 
-def _top(row: tuple[Any, ...] | None) -> int | None:
-    return None if row is None else max(top for top in row[7:10] if top is not None)
-
-
 def _probes(queues: list[list[Any]], failed_url: bytes) -> list[list[Any]]:
     """A probe is another URL than the one that failed, where there is one."""
     others = [[row for row in queue if row[1] != failed_url] for queue in queues]
@@ -216,38 +229,21 @@ def _probes(queues: list[list[Any]], failed_url: bytes) -> list[list[Any]]:
 
 def finish(leasing: Leasing) -> list[Row]:
     """The rows as workers get them."""
+    leasing.flush()
     names = _site_names(leasing)
+    number, chance, deadline = leasing.number, leasing.chance, leasing.deadline
     rows = []
-    for group, klass, row, token in leasing.taken:
-        entry, fp, url, priority, depth, attempt, via, meta, variant, excused, failed_at = row
-        del entry
-        rows.append(
-            Row(
-                token,
-                fp,
-                url,
-                names[int.from_bytes(fp[:8], "little", signed=True)],
-                group.name,
-                group.id,
-                priority,
-                depth,
-                attempt + 1,
-                klass,
-                leasing.deadline,
-                via,
-                meta,
-                variant or b"",
-                excused,
-                failed_at,
-                None,
-            )
-        )
+    for group, klass, (entry, fp, url, priority, depth, attempt, via, meta, variant, excused, failed_at) in leasing.taken:
+        token = token_of(entry, number, chance)
+        site = names[fp[:8]]
+        values = (token, fp, url, site, group.name, group.id, priority, depth, attempt + 1, klass, deadline, via, meta)
+        rows.append(Row._make((*values, variant or b"", excused, failed_at, None)))
     return rows
 
 
-def _site_names(leasing: Leasing) -> dict[int, str]:
-    ids = {int.from_bytes(row[1][:8], "little", signed=True) for _, _, row, _ in leasing.taken}
-    return dict(leasing.tx.rows("SELECT id, name FROM site WHERE id IN", list(ids))) if ids else {}
+def _site_names(leasing: Leasing) -> dict[bytes, str]:
+    halves = {site_id(half): half for half in {row[1][:8] for _, _, row in leasing.taken}}
+    return {halves[number]: name for number, name in leasing.tx.rows("SELECT id, name FROM site WHERE id IN", list(halves))}
 
 
 def next_at(tx: Transaction, now: float, ids: Sequence[int] = ()) -> float | None:

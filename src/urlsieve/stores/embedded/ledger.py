@@ -60,6 +60,11 @@ class Transaction:
             found += self.execute(f"{head} ({marks}) {tail}", part).fetchall()
         return found
 
+    def change(self, head: str, ids: Sequence[int], *first: Any) -> None:
+        """`head … IN (ids)` in few statements; `first`: the parameters before."""
+        for marks, part in chunks(ids):
+            self.execute(f"{head} ({marks})", [*first, *part])
+
     def value(self, name: str) -> int:
         """A counter as it stands inside this transaction."""
         if self._read is None:
@@ -100,7 +105,7 @@ class Ledger:
         try:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=patience, cached_statements=512)
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA cache_size = -65536")
+            self._db.execute("PRAGMA cache_size = -16384")
             self._db.execute("PRAGMA wal_autocheckpoint = 4000")
             self._db.execute("PRAGMA journal_size_limit = 67108864")
             self._db.execute("PRAGMA temp_store = MEMORY")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
-from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
+from urlsieve.model import Columns, Klass, Mode, OfferRow, Offers, Policy, State, Verdict
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Transaction
@@ -22,16 +23,20 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
     keys = seen.split(offers.fingerprints)
     verdicts = bytearray(len(keys))
     found = seen.find(tx.db, keys)
-    first: dict[bytes, int] = {}
-    for i, key in enumerate(keys):
-        first.setdefault(key, i)
-    fresh = [(key, i) for key, i in first.items() if key not in found] if found else list(first.items())
+    fresh: dict[bytes, int] = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))  # the first of equals stays
+    if len(fresh) < len(keys) or found:
+        fresh = {key: fresh[key] for key in dict.fromkeys(keys) if key not in found}
+    else:
+        fresh = dict(zip(keys, range(len(keys)), strict=True))
     arrivals = Arrivals()
     if fresh:
         _take(tx, offers, fresh, mode, verdicts, arrivals, policy=policy, now=now, sites=sites)
     if found and mode in (Mode.RAISE, Mode.AGAIN):
-        old = [(key, i) for key, i in first.items() if key in found]
-        _Known(tx, mode, arrivals, now).handle(old, offers.rows([i for _, i in old]), found, verdicts)
+        first: dict[bytes, int] = {}
+        for i, key in enumerate(keys):
+            if key in found:
+                first.setdefault(key, i)
+        _Known(tx, mode, arrivals, now).handle(list(first.items()), offers.rows(list(first.values())), found, verdicts)
     for reason, many in offers.rejected.items():
         tx.count(f"rejected.{reason}", many)
     arrivals.write(tx, policy, now)
@@ -41,7 +46,7 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
 def _take(
     tx: Transaction,
     offers: Offers,
-    fresh: list[tuple[bytes, int]],
+    fresh: dict[bytes, int],
     mode: Mode,
     verdicts: bytearray,
     arrivals: Arrivals,
@@ -51,27 +56,53 @@ def _take(
     sites: Sites,
 ) -> None:
     """What was not seen: marked, and queued unless the mode only marks."""
-    rows = offers.rows([i for _, i in fresh])
-    if mode is not Mode.MARK_KNOWN:
-        fresh, rows = _allowed(tx, fresh, rows, mode, verdicts, policy)
-    for _, i in fresh:
+    limits = Limits(tx)
+    if mode is not Mode.MARK_KNOWN and (limits or policy.high_water is not None):
+        fresh = _allowed(tx, offers, fresh, mode, verdicts, policy, limits)
+    keys, at = list(fresh), list(fresh.values())
+    for i in at:
         verdicts[i] = _NEW
-    sites.add(tx, {key[:8]: row.site for (key, _), row in zip(fresh, rows, strict=True)})
     if mode is Mode.MARK_KNOWN:
-        seen.add(tx, [(key, seen.KNOWN) for key, _ in fresh])
-        tx.count("known", len(fresh))
+        tx.count("known", len(keys))
+    else:
+        tx.count("accepted", len(keys))
+        if mode is Mode.MARK_DONE:
+            tx.count("done", len(keys))
+    number = tx.take("entry", len(keys))
+    ids = range(number, number + len(keys))
+    if mode is Mode.NEW and offers.columns is not None:
+        columns = offers.columns(at)
+        sites.add(tx, dict(zip([key[:8] for key in keys], columns.site, strict=True)))
+        _insert_columns(tx, ids, keys, columns, arrivals, now)
+        seen.add(tx, keys, ids)
         return
-    tx.count("accepted", len(fresh))
-    if mode is Mode.MARK_DONE:
-        tx.count("done", len(fresh))
-        if not policy.keep_urls:
-            seen.add(tx, [(key, seen.DONE_WITHOUT_TEXT) for key, _ in fresh])
-            return
-    number = tx.take("entry", len(fresh))
-    state = State.DONE if mode is Mode.MARK_DONE else State.PENDING
-    taken = [(entry, key, row) for entry, ((key, _), row) in enumerate(zip(fresh, rows, strict=True), number)]
-    insert(tx, taken, state, Klass.NEW, arrivals, now)
-    seen.add(tx, sorted((key, entry) for entry, (key, _) in enumerate(fresh, number)))
+    rows = offers.rows(at)
+    sites.add(tx, {key[:8]: row.site for key, row in zip(keys, rows, strict=True)})
+    if mode is Mode.MARK_KNOWN:
+        seen.add(tx, keys, [seen.KNOWN] * len(keys))
+    elif mode is Mode.MARK_DONE and not policy.keep_urls:
+        seen.add(tx, keys, [seen.DONE_WITHOUT_TEXT] * len(keys))
+    else:
+        state = State.DONE if mode is Mode.MARK_DONE else State.PENDING
+        insert(tx, list(zip(ids, keys, rows, strict=True)), state, Klass.NEW, arrivals, now)
+        seen.add(tx, keys, ids)
+
+
+def _insert_columns(tx: Transaction, ids: range, keys: list[bytes], c: Columns, arrivals: Arrivals, now: float) -> None:
+    """The same as `insert` for rows that are alike, column by column: nothing here is done URL by URL in Python."""
+    tx.executemany("INSERT INTO text (id, fp, url) VALUES (?, ?, ?)", zip(ids, map(bytearray, keys), c.url, strict=True))
+    later = c.due is not None and c.due > now
+    more = {"via": c.via, "meta": c.meta, "due": c.due if later else None}
+    more = {name: value for name, value in more.items() if value is not None}
+    alike = [repeat(value) for value in (c.priority, now, c.depth, *more.values())]
+    sql = _insert(State.DELAYED if later else State.PENDING, Klass.NEW, tuple(more))
+    tx.executemany(sql, zip(ids, ids, c.group_id, *alike, strict=False))
+    if later:
+        tx.count("delayed", len(keys))
+        for group_id, group in zip(c.group_id, c.group, strict=True):
+            arrivals.name(group_id, group)
+    else:
+        arrivals.add_many(c.group_id, c.group, Klass.NEW, c.priority)
 
 
 def insert(
@@ -120,16 +151,13 @@ def _insert(state: State, klass: Klass, more: tuple[str, ...]) -> str:
 
 
 def _allowed(
-    tx: Transaction, fresh: list[tuple[bytes, int]], rows: list[OfferRow], mode: Mode, verdicts: bytearray, policy: Policy
-) -> tuple[list[tuple[bytes, int]], list[OfferRow]]:
-    """Limits of sites and the high-water mark; usually neither is set, and nothing is asked."""
-    limits = Limits(tx)
+    tx: Transaction, offers: Offers, fresh: dict[bytes, int], mode: Mode, verdicts: bytearray, policy: Policy, limits: Limits
+) -> dict[bytes, int]:
+    """Those that the limits of sites and the high-water mark let in."""
     mark = None if mode is Mode.MARK_DONE else policy.high_water
-    if mark is None and not limits:
-        return fresh, rows
     waiting = tx.value("pending") + tx.value("delayed")
-    kept, kept_rows = [], []
-    for (key, i), row in zip(fresh, rows, strict=True):
+    kept = {}
+    for (key, i), row in zip(fresh.items(), offers.rows(list(fresh.values())), strict=True):
         if not limits.allow(key):
             verdicts[i] = int(Verdict.LIMIT)
             tx.count("rejected.limit")
@@ -139,10 +167,9 @@ def _allowed(
         else:
             waiting += 1
             limits.taken(key)
-            kept.append((key, i))
-            kept_rows.append(row)
+            kept[key] = i
     limits.write()
-    return kept, kept_rows
+    return kept
 
 
 class _Known:

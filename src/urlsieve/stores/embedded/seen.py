@@ -27,9 +27,10 @@ def find(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, int]:
     return found
 
 
-def add(tx: Transaction, pairs: Sequence[tuple[bytes, int]]) -> None:
-    """(fingerprint, entry) of fingerprints that are not seen."""
-    tx.executemany("INSERT INTO seen (fp, entry) VALUES (?, ?)", [(bytearray(key), entry) for key, entry in pairs])
+def add(tx: Transaction, keys: Sequence[bytes], entries: Sequence[int]) -> None:
+    """Fingerprints that are not seen. Written in their order, which is the order of the tree."""
+    pairs = sorted(zip(keys, entries, strict=True))
+    tx.executemany("INSERT INTO seen (fp, entry) VALUES (?, ?)", ((bytearray(key), entry) for key, entry in pairs))
     tx.count("seen", len(pairs))
 
 

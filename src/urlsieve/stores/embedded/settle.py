@@ -97,15 +97,15 @@ class Settling:
 
     def __init__(self, tx: Transaction, policy: Policy, now: float, sites: Sites) -> None:
         self.tx, self.policy, self.now, self.sites = tx, policy, now, sites
-        self.keep_urls = policy.keep_urls
         self.arrivals = Arrivals()
         self.out: dict[int, int] = {}  # leases that ended, by group
         self.turns: dict[int, float] = {}
-        self.done: list[tuple[int]] = []
+        self.states = dict.fromkeys(State, 0)
+        self.done: list[int] = []
         self.other: list[tuple[Any, ...]] = []
 
-    def run(self, changes: Sequence[Change], health: Sequence[HealthChange]) -> bytes:
-        """Raises Conflict before the first write of a change."""
+    def run(self, changes: Sequence[Change], health: Sequence[HealthChange], clean: bool) -> bytes:
+        """Raises Conflict where the decision was made on what is no longer so."""
         self._health(health)
         have = current(self.tx, [change.token for change in changes])
         flags = bytearray(len(changes))
@@ -117,9 +117,9 @@ class Settling:
                 raise Conflict
             self._apply(change, row)
             flags[i] = 1
-        self._write()
+        self._write(clean)
         for i, change in enumerate(changes):
-            if flags[i] and change.targets:
+            if change.targets and flags[i]:
                 record_targets(self.tx, change.targets, self.policy, self.now, self.sites)
         return bytes(flags)
 
@@ -134,59 +134,52 @@ class Settling:
             self.out.setdefault(change.group_id, 0)
 
     def _apply(self, change: Change, row: tuple[Any, ...]) -> None:
-        tx, entry, group_id, priority = self.tx, row[0], row[3], row[4]
+        entry, group_id, state = row[0], row[3], change.state
         self.out[group_id] = self.out.get(group_id, 0) + 1
+        self.states[state] += 1
         if change.next_turn:
             self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn)
         if change.counted is not None:
-            tx.count(f"skipped.{change.counted}")
-        tx.count("leased", -1)
-        if change.state is not State.PENDING:
-            tx.count(_STATE_NAMES[change.state])
-        if change.state is State.DONE:
-            self.done.append((entry,))
+            self.tx.count(f"skipped.{change.counted}")
+        if state is State.DONE:
+            self.done.append(entry)
             return
-        if change.state is State.PENDING:
-            self.arrivals.add(group_id, change.klass, priority)
-        self.other.append(
-            (
-                int(change.state),
-                change.due,
-                int(change.klass),
-                change.attempt,
-                change.excused,
-                change.failed_at,
-                change.reason,
-                self.now if change.state is State.DEAD else None,
-                entry,
-            )
-        )
+        if state is State.PENDING:
+            self.arrivals.add(group_id, change.klass, row[4])
+        settled = self.now if state is State.DEAD else None
+        values = (int(state), change.due, int(change.klass), change.attempt, change.excused, change.failed_at, change.reason)
+        self.other.append((*values, settled, entry))
 
-    def _write(self) -> None:
+    def _write(self, clean: bool) -> None:
         tx = self.tx
-        if self.done:
-            end(tx, self.done, self.keep_urls)
+        groups = load(tx, self.out)
+        for group_id, group in groups.items():
+            h = group.health
+            if clean and (group.delay is not None or h.failures or h.blocks):
+                raise Conflict
+            group.leased -= self.out[group_id]
+            group.next_turn = max(group.next_turn, self.turns.get(group_id, 0.0))
+        tx.count("leased", -sum(self.states.values()))
+        for state in (State.DONE, State.DELAYED, State.DEAD):
+            tx.count(_STATE_NAMES[state], self.states[state])
+        end(tx, self.done, self.policy.keep_urls)
         if self.other:
             tx.executemany(
                 "UPDATE queue SET state = ?, due = ?, class = ?, attempt = ?, excused = ?, failed_at = ?, reason = ?, settled = ?, "
                 "again = NULL WHERE id = ?",
                 self.other,
             )
-        groups = load(tx, self.out)
-        for group_id, group in groups.items():
-            group.leased -= self.out[group_id]
-            group.next_turn = max(group.next_turn, self.turns.get(group_id, 0.0))
         save(tx, groups.values(), self.policy, self.now)
         self.arrivals.write(tx, self.policy, self.now)
 
 
-def end(tx: Transaction, entries: list[tuple[int]], keep_urls: bool) -> None:
+def end(tx: Transaction, entries: list[int], keep_urls: bool) -> None:
     """Done: no longer in the queue. The text stays, or only the fingerprint does."""
-    tx.executemany("DELETE FROM queue WHERE id = ?", entries)
+    tx.change("DELETE FROM queue WHERE id IN", entries)
     if not keep_urls:
-        keys = tx.rows("SELECT fp FROM text WHERE id IN", [entry for (entry,) in entries])
+        keys = tx.rows("SELECT fp FROM text WHERE id IN", entries)
         seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, key) for (key,) in keys])
-        tx.executemany("DELETE FROM text WHERE id = ?", entries)
+        tx.change("DELETE FROM text WHERE id IN", entries)
 
 
 def record_targets(
@@ -204,7 +197,7 @@ def record_targets(
             continue
         tx.count(_STATE_NAMES[state], -1)
         tx.count("done")
-        done.append((entry,))
+        done.append(entry)
         if state == State.PENDING:
             tx.count(PENDING[klass], -1)
             touched.add(group_id)
@@ -231,7 +224,8 @@ def _record_new(
         marks = [(fp, first + i) for i, fp in enumerate(new)]
         insert(tx, [(entry, fp, new[fp]) for fp, entry in marks], State.DONE, Klass.NEW, Arrivals(), now)
     seen.assign(tx, [(entry, fp) for fp, entry in marks if fp in found])
-    seen.add(tx, [(fp, entry) for fp, entry in marks if fp not in found])
+    unseen = {fp: entry for fp, entry in marks if fp not in found}
+    seen.add(tx, list(unseen), list(unseen.values()))
     tx.count("known", -sum(fp in found for fp in new))
     tx.count("accepted", len(new))
     tx.count("done", len(new))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urlsieve.stores.embedded.ledger import Transaction
 
 #: Site halves this process knows to have a row; asking the ledger again costs one look-up each.
-MOST_REMEMBERED = 200_000
+MOST_REMEMBERED = 16_384
 
 
 def site_id(key: bytes) -> int:
@@ -23,7 +23,7 @@ class Sites:
     def add(self, tx: Transaction, names: dict[bytes, str]) -> None:
         """`names`: site half → name."""
         generation = tx.value("generation")
-        if generation != self._generation or len(self._there) > MOST_REMEMBERED:
+        if generation != self._generation or len(self._there) == MOST_REMEMBERED:
             self._there, self._generation = set(), generation
         unsure = {site_id(half): half for half in names if half not in self._there}
         if not unsure:
@@ -32,7 +32,8 @@ class Sites:
         new = [(number, names[half]) for number, half in unsure.items() if number not in have]
         tx.executemany("INSERT INTO site (id, name) VALUES (?, ?)", new)
         tx.count("sites", len(new))
-        tx.after_commit.append(lambda: self._there.update(unsure.values()))
+        if len(unsure) <= MOST_REMEMBERED - len(self._there):
+            tx.after_commit.append(lambda: self._there.update(unsure.values()))
 
 
 class Limits:

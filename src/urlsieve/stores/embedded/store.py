@@ -168,10 +168,12 @@ class EmbeddedStore:
         with self._ledger.read() as db:
             return settle.load_rows(Transaction(db), tokens, whole)
 
-    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float) -> bytes | None:
+    def settle(
+        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False
+    ) -> bytes | None:
         try:
             with self._ledger.write() as tx:
-                return settle.Settling(tx, self._policy_in(tx.db), now, self._sites).run(changes, health)
+                return settle.Settling(tx, self._policy_in(tx.db), now, self._sites).run(changes, health, clean)
         except settle.Conflict:
             return None
 
@@ -321,7 +323,6 @@ def _fill(db: sqlite3.Connection, header: Header, policy: Policy) -> None:
     db.executemany(
         "INSERT INTO meta (name, value) VALUES (?, ?)",
         [
-            ("schema", SCHEMA),
             ("header", json.dumps(known)),
             ("policy", json.dumps(asdict(policy))),
             ("rules", ""),
