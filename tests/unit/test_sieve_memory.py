@@ -16,7 +16,7 @@ PAGE_CACHE = 65_536
 @pytest.mark.slow
 def test_mem_05_the_memory_of_a_worker_does_not_grow_with_the_hosts_it_has_seen(fast_path, zygote):
     out = fast_path / "out"
-    marks = [20_000, 200_000] if os.environ.get("URLSIEVE_HYPOTHESIS") == "long" else [10_000, 60_000]
+    marks = [20_000, 200_000] if os.environ.get("URLSIEVE_HYPOTHESIS") == "long" else [10_000, 50_000]
     assert 0 == zygote.wait(zygote.start("visit_hosts", str(fast_path / "store"), marks, str(out)), 180)
     (memory, blocks), (memory_later, blocks_later) = json.loads(out.read_text())
     assert blocks_later <= blocks * 1.1
@@ -45,9 +45,9 @@ def test_mem_03_payload_is_freed_when_its_url_is_settled(fast_path, keep):
         cycles(sieve, 1000, 0)
     before = size_of(store)
     with testing.open(str(store), clock=clock, durability="normal") as sieve:
-        cycles(sieve, 15_000, 1000)
+        cycles(sieve, 6_000, 1000)
     grown = size_of(store) - before
-    assert grown <= 15_000 * (250 if keep else 120), f"{grown / 15_000:.0f} bytes stay of each URL"
+    assert grown <= 6_000 * (250 if keep else 120), f"{grown / 6_000:.0f} bytes stay of each URL"
 
 
 def test_without_kept_text_a_settled_url_leaves_its_fingerprint_and_is_counted():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -159,7 +160,7 @@ def test_a_site_that_was_down_for_two_days_is_complete_after_it_came_back(crawl)
 @pytest.mark.slow
 def test_politeness_is_never_violated(crawl):
     for group, times in crawl.world.log.items():
-        gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(times)]
         assert not gaps or min(gaps) >= DELAY - 1e-6, group
 
 
