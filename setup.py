@@ -19,7 +19,7 @@ setup(
             Extension(
                 "urlsieve._kernel._core",
                 sources=[f"{KERNEL}/_core.pyx", *sorted(glob(f"{KERNEL}/*.c"))],
-                depends=sorted(glob(f"{KERNEL}/*.h")),
+                depends=sorted([*glob(f"{KERNEL}/*.h"), *glob(f"{KERNEL}/*.px[di]")]),
                 extra_compile_args=flags,
                 extra_link_args=link,
                 include_dirs=[KERNEL],
