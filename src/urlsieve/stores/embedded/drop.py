@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urlsieve.model import Klass, Policy, State
-from urlsieve.stores.embedded import seen
+from urlsieve.model import Policy
+from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import load, refresh, save
 from urlsieve.stores.embedded.ledger import Transaction
 
@@ -43,19 +43,10 @@ def drop(tx: Transaction, pairs: Sequence[tuple[bytes, int]], policy: Policy, no
             site = int.from_bytes(fp[:8], "little", signed=True)
             accepted_of[site] = accepted_of.get(site, 0) + 1
     ids = [entry for _, entry in pairs if entry > 0]
-    queues: set[int] = set()
-    leases: dict[int, int] = {}
-    queued = tx.rows("SELECT state, class, grp FROM queue WHERE id IN", ids)
-    tx.count("done", len(queued) - len(ids))
-    for state, klass, group_id in queued:
-        tx.count(State(state).name.lower(), -1)
-        if state == State.PENDING:
-            tx.count(f"pending.{Klass(klass).name.lower()}", -1)
-            queues.add(group_id)
-        elif state == State.LEASED:
-            leases[group_id] = leases.get(group_id, 0) + 1
-    for table in ("queue", "text"):
-        tx.executemany(f"DELETE FROM {table} WHERE id = ?", [(entry,) for entry in ids])
+    spots = queue.locate(tx, ids)
+    queues, leases = queue.remove(tx, spots.values())
+    tx.count("done", len(spots) - len(ids))
+    tx.change("DELETE FROM text WHERE id IN", ids)
     seen.remove(tx, [fp for fp, _ in pairs])
     tx.executemany(
         "UPDATE site SET accepted = accepted - ? WHERE id = ? AND lim IS NOT NULL", [(many, site) for site, many in accepted_of.items()]

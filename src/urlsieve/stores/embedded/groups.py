@@ -157,9 +157,8 @@ class Arrivals:
         self._tops[klass].update(dict.fromkeys(group_ids, priority))
         self._names.update(zip(group_ids, names, strict=True))
 
-    def raised(self, group_id: int, klass: int, priority: int) -> None:
-        """One that was pending already has this priority now."""
-        self.add(group_id, klass, priority)
+    def discount(self, klass: int) -> None:
+        """One of those added was pending already: it has only moved."""
         self._added[klass] -= 1
 
     def name(self, group_id: int, name: str | None) -> None:
@@ -224,7 +223,7 @@ def refresh(tx: Transaction, ids: Iterable[int], policy: Policy, now: float) -> 
     for group in groups.values():
         for klass in range(3):
             row = tx.execute(
-                "SELECT priority FROM queue WHERE state = 0 AND grp = ? AND class = ? ORDER BY priority DESC LIMIT 1", (group.id, klass)
+                "SELECT -np FROM pending WHERE grp = ? AND class = ? ORDER BY np LIMIT 1", (group.id, klass)
             ).fetchone()
             group.tops[klass] = None if row is None else row[0]
     save(tx, groups.values(), policy, now)

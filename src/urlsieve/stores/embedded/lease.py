@@ -7,10 +7,11 @@ from typing import Any
 
 from urlsieve.frontier.health import is_half_open
 from urlsieve.frontier.turn import FAIR_TURN, Place, next_class
-from urlsieve.model import Klass, Policy, Row
-from urlsieve.stores.embedded import seen
+from urlsieve.model import Klass, Policy, Row, State
+from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import PENDING, SELECT, Arrivals, Group, load, load_one, save
 from urlsieve.stores.embedded.ledger import Transaction, scalar
+from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import site_id
 
 #: Expired leases and due URLs moved per call, so that no call is slow after a long pause.
@@ -19,9 +20,9 @@ MOST_MOVED = 1000
 DEAD_KEPT = 7 * 86400.0
 
 _QUEUE = (
-    "SELECT q.id, t.fp, t.url, q.priority, q.depth, q.attempt, q.via, q.meta, q.variant, q.excused, q.failed_at "
-    "FROM queue q CROSS JOIN text t ON t.id = q.id WHERE q.state = 0 AND q.grp = ? AND q.class = ? "
-    "ORDER BY q.priority DESC, q.seq LIMIT ?"
+    "SELECT p.id, t.fp, t.url, -p.np, t.depth, p.attempt, x.via, x.meta, x.variant, p.excused, p.failed_at, p.seq, p.since, t.priority "
+    "FROM pending p CROSS JOIN text t ON t.id = p.id LEFT JOIN extra x ON x.id = p.id WHERE p.grp = ? AND p.class = ? "
+    "ORDER BY p.np, p.seq LIMIT ?"
 )
 #: Groups looked at in one go; one more is fetched, to know what comes after the last.
 READY_AT_ONCE = 16
@@ -43,48 +44,45 @@ def tidy(tx: Transaction, policy: Policy, now: float) -> int:
 
 
 def _wake_entries(tx: Transaction, arrivals: Arrivals, now: float) -> None:
-    due = tx.execute(
-        "SELECT id, grp, class, priority FROM queue WHERE state = 2 AND due <= ? ORDER BY due, seq LIMIT ?", (now, MOST_MOVED)
-    ).fetchall()
+    """They arrive in the queue now, in the order in which they are due."""
+    select = f"SELECT {_SPOT} FROM held WHERE state = 2 AND due <= ? ORDER BY due, seq LIMIT ?"
+    due = [Spot._make((row[0], State.DELAYED, *row[1:], None)) for row in tx.execute(select, (now, MOST_MOVED))]
     if not due:
         return
     first = tx.take("entry", len(due))
-    tx.executemany("UPDATE queue SET state = 0, due = NULL, seq = ? WHERE id = ?", [(first + i, row[0]) for i, row in enumerate(due)])
-    for _, group_id, klass, priority in due:
-        arrivals.add(group_id, klass, priority)
+    queue.let_go(tx, [spot.id for spot in due])
+    queue.put_pending(tx, [spot._replace(seq=seq, since=now) for seq, spot in enumerate(due, first)], arrivals)
     tx.count("delayed", -len(due))
 
 
+_SPOT = "id, grp, class, priority, seq, since, attempt, excused, failed_at"
+
+
 def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> int:
-    expired = tx.execute(
-        "SELECT id, grp, class, priority, attempt, again FROM queue WHERE state = 1 AND deadline <= ? ORDER BY deadline LIMIT ?",
-        (now, MOST_MOVED),
-    ).fetchall()
+    select = f"SELECT {_SPOT}, again FROM held WHERE state = 1 AND deadline <= ? ORDER BY deadline LIMIT ?"
+    expired = tx.execute(select, (now, MOST_MOVED)).fetchall()
     if not expired:
         return 0
-    back, dead = [], []
-    for entry, group_id, klass, priority, attempt, again in expired:
-        if again is not None:  # somebody wants it again: a new count of attempts
-            back.append((entry, group_id, int(Klass.REVISIT), priority, 0, again if again > now else None))
-        elif attempt >= policy.max_attempts:
-            dead.append((now, entry))
-        else:
-            back.append((entry, group_id, int(Klass.RETRY) if klass == Klass.NEW else klass, priority, attempt, None))
-    tx.executemany(
-        "UPDATE queue SET state = ?, due = ?, again = NULL, class = ?, attempt = ? WHERE id = ?",
-        [(0 if due is None else 2, due, klass, attempt, entry) for entry, _, klass, _, attempt, due in back],
-    )
-    tx.executemany("UPDATE queue SET state = 4, reason = 'lease expired', settled = ? WHERE id = ?", dead)
-    for _, group_id, klass, priority, _, due in back:
-        if due is None:
-            arrivals.add(group_id, klass, priority)
-        else:
-            tx.count("delayed")
-    tx.count("leased", -len(expired))
-    tx.count("dead", len(dead))
+    back, later, dead = [], [], []
     out: dict[int, int] = {}
-    for row in expired:
-        out[row[1]] = out.get(row[1], 0) + 1
+    for *row, again in expired:
+        spot = Spot._make((row[0], State.LEASED, *row[1:], None))
+        out[spot.grp] = out.get(spot.grp, 0) + 1
+        if again is not None and again > now:
+            later.append((again, int(Klass.REVISIT), spot.id))
+        elif again is not None:  # somebody wants it again: a new count of attempts
+            back.append(spot._replace(klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None))
+        elif spot.attempt >= policy.max_attempts:
+            dead.append((now, spot.id))
+        else:
+            back.append(spot._replace(klass=Klass.RETRY if spot.klass == Klass.NEW else spot.klass))
+    queue.let_go(tx, [spot.id for spot in back])
+    queue.put_pending(tx, back, arrivals)
+    tx.executemany("UPDATE held SET state = 2, due = ?, again = NULL, class = ?, attempt = 0, excused = 0 WHERE id = ?", later)
+    tx.executemany("UPDATE held SET state = 4, reason = 'lease expired', settled = ? WHERE id = ?", dead)
+    tx.count("leased", -len(expired))
+    tx.count("delayed", len(later))
+    tx.count("dead", len(dead))
     groups = load(tx, out)
     for group_id, many in out.items():
         groups[group_id].leased -= many
@@ -93,12 +91,12 @@ def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> in
 
 
 def _bury(tx: Transaction, now: float) -> None:
-    old = tx.execute("SELECT id FROM queue WHERE state = 4 AND settled <= ? LIMIT ?", (now - DEAD_KEPT, MOST_MOVED)).fetchall()
+    old = tx.execute("SELECT id FROM held WHERE state = 4 AND settled <= ? LIMIT ?", (now - DEAD_KEPT, MOST_MOVED)).fetchall()
     if old:
-        keys = tx.rows("SELECT fp FROM text WHERE id IN", [entry for (entry,) in old])
-        seen.assign(tx, [(seen.DEAD_WITHOUT_TEXT, key) for (key,) in keys])
-        tx.executemany("DELETE FROM queue WHERE id = ?", old)
-        tx.executemany("DELETE FROM text WHERE id = ?", old)
+        ids = [entry for (entry,) in old]
+        seen.assign(tx, [(seen.DEAD_WITHOUT_TEXT, key) for (key,) in tx.rows("SELECT fp FROM text WHERE id IN", ids)])
+        for table in ("held", "text", "extra"):
+            tx.change(f"DELETE FROM {table} WHERE id IN", ids)
 
 
 _KLASSES = tuple(Klass)
@@ -124,6 +122,8 @@ class Leasing:
         self.taken: list[tuple[Group, Klass, Any]] = []
         self._written = 0
         self._groups: dict[int, Group] = {}
+        self._prefixes: list[tuple[int, int, int, int]] = []  # group, class, last place taken: all up to it were
+        self._singles: list[tuple[int, int, int, int]] = []
 
     def by_turn(self, limit: int) -> None:
         """Groups the store chooses."""
@@ -175,8 +175,7 @@ class Leasing:
         """Rows and groups so far are in the ledger."""
         new = self.taken[self._written :]
         if new:
-            head = "UPDATE queue SET state = 1, attempt = attempt + 1, counter = ?, chance = ?, deadline = ? WHERE id IN"
-            self.tx.change(head, [row[0] for _, _, row in new], self.number, self.chance, self.deadline)
+            self._hold(new)
             for klass in Klass:
                 self.tx.count(PENDING[klass], -sum(1 for _, of, _ in new if of is klass))
             self.tx.count("pending", -len(new))
@@ -184,6 +183,25 @@ class Leasing:
             self._written = len(self.taken)
         save(self.tx, self._groups.values(), self.policy, self.now)
         self._groups.clear()
+
+    def _hold(self, new: list[tuple[Group, Klass, Any]]) -> None:
+        """From the order into the leased ones: a group's rows, if they are the first of their class, in one stroke."""
+        tx, number, chance, deadline = self.tx, self.number, self.chance, self.deadline
+        tx.executemany(
+            "INSERT INTO held (id, grp, class, priority, seq, since, attempt, excused, counter, chance, deadline, state) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+            [
+                (row[0], group.id, int(klass), row[3], row[11], row[12], row[5] + 1, row[9], number, chance, deadline)
+                for group, klass, row in new
+            ],
+        )
+        failed = [(row[10], row[0]) for _, _, row in new if row[10] is not None]
+        tx.executemany("UPDATE held SET failed_at = ? WHERE id = ?", failed)
+        tx.executemany("DELETE FROM pending WHERE grp = ? AND class = ? AND (np, seq) <= (?, ?)", self._prefixes)
+        tx.executemany("DELETE FROM pending WHERE grp = ? AND class = ? AND np = ? AND seq = ?", self._singles)
+        self._prefixes.clear()
+        self._singles.clear()
+        tx.change("DELETE FROM moved WHERE id IN", [row[0] for _, klass, row in new if klass or row[11] != row[0] or row[3] != row[13]])
 
     def _choose(self, group: Group, at_most: int, next_top: int | None) -> list[tuple[Klass, Any]]:
         """By class share, priority, arrival. With the next group waiting at `next_top`, only while this one is not below it."""
@@ -199,10 +217,17 @@ class Leasing:
                 rows = rows[:1] + [(klass, row) for _, row in rows[1:] if row[3] >= next_top]
         else:
             rows = self._by_share(group, offered, at_most, next_top)
-        gone = {row[0] for _, row in rows}
-        for k, queue in enumerate(queues):
-            group.tops[k] = next((row[3] for row in queue if row[0] not in gone), None)
+        for klass, its_queue in zip(Klass, queues, strict=True):
+            self._leave(group, klass, its_queue, {row[0] for of, row in rows if of is klass})
         return rows
+
+    def _leave(self, group: Group, klass: Klass, rows: list[Any], gone: set[int]) -> None:
+        """What is gone leaves the order, and the head is the first that is not."""
+        left = next((k for k, row in enumerate(rows) if row[0] not in gone), len(rows))
+        group.tops[klass] = rows[left][3] if left < len(rows) else None
+        if left:
+            self._prefixes.append((group.id, int(klass), -rows[left - 1][3], rows[left - 1][11]))
+        self._singles += [(group.id, int(klass), -row[3], row[11]) for row in rows[left:] if row[0] in gone]
 
     def _by_share(self, group: Group, offered: list[list[Any]], at_most: int, next_top: int | None) -> list[tuple[Klass, Any]]:
         heads = [0] * len(offered)
@@ -233,7 +258,7 @@ def finish(leasing: Leasing) -> list[Row]:
     names = _site_names(leasing)
     number, chance, deadline = leasing.number, leasing.chance, leasing.deadline
     rows = []
-    for group, klass, (entry, fp, url, priority, depth, attempt, via, meta, variant, excused, failed_at) in leasing.taken:
+    for group, klass, (entry, fp, url, priority, depth, attempt, via, meta, variant, excused, failed_at, *_) in leasing.taken:
         token = token_of(entry, number, chance)
         site = names[fp[:8]]
         values = (token, fp, url, site, group.name, group.id, priority, depth, attempt + 1, klass, deadline, via, meta)
@@ -252,7 +277,7 @@ def next_at(tx: Transaction, now: float, ids: Sequence[int] = ()) -> float | Non
         wakes = [row[0] for row in tx.rows("SELECT wake FROM grp WHERE place = 2 AND id IN", list(ids))]
     else:
         wakes = [scalar(tx.db, "SELECT min(wake) FROM grp WHERE place = 2")]
-    wakes.append(scalar(tx.db, "SELECT min(due) FROM queue WHERE state = 2"))
-    wakes.append(scalar(tx.db, "SELECT min(deadline) FROM queue WHERE state = 1"))
+    wakes.append(scalar(tx.db, "SELECT min(due) FROM held WHERE state = 2"))
+    wakes.append(scalar(tx.db, "SELECT min(deadline) FROM held WHERE state = 1"))
     times = [wake for wake in wakes if wake is not None]
     return max(now, min(times)) if times else None

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
-from urlsieve.stores.embedded import seen
+from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import SELECT, Group
-from urlsieve.stores.embedded.ledger import Ledger, scalar
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 
 SLICE = 200
 _WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_WITHOUT_TEXT: "dead"}
@@ -46,17 +46,16 @@ def _oldest(db: sqlite3.Connection) -> float | None:
     for where in ("place = 1 ORDER BY since", "place = 2 ORDER BY wake", "place = 3 ORDER BY since"):
         for (group_id,) in db.execute(f"SELECT id FROM grp WHERE {where} LIMIT {OLDEST_AMONG}").fetchall():
             for klass in Klass:
-                priority: int | None = scalar(db, f"{_LOWEST} > ? ORDER BY priority LIMIT 1", (group_id, klass, -(2**62)))
-                while priority is not None:
-                    added = scalar(db, _FIRST, (group_id, klass, priority))
-                    oldest = added if oldest is None else min(oldest, added)
-                    priority = scalar(db, f"{_LOWEST} > ? ORDER BY priority LIMIT 1", (group_id, klass, priority))
+                np: int | None = -(2**62)
+                while (np := scalar(db, _NEXT_PRIORITY, (group_id, klass, np))) is not None:
+                    since = scalar(db, _FIRST, (group_id, klass, np))
+                    oldest = since if oldest is None else min(oldest, since)
     return oldest
 
 
 OLDEST_AMONG = 500
-_LOWEST = "SELECT priority FROM queue WHERE state = 0 AND grp = ? AND class = ? AND priority"
-_FIRST = "SELECT added FROM queue WHERE state = 0 AND grp = ? AND class = ? AND priority = ? ORDER BY seq LIMIT 1"
+_NEXT_PRIORITY = "SELECT np FROM pending WHERE grp = ? AND class = ? AND np > ? ORDER BY np LIMIT 1"
+_FIRST = "SELECT since FROM pending WHERE grp = ? AND class = ? AND np = ? ORDER BY seq LIMIT 1"
 
 
 def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
@@ -65,8 +64,8 @@ def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
         return True, now
     times = [
         scalar(db, "SELECT min(wake) FROM grp WHERE place = 2"),
-        scalar(db, "SELECT min(due) FROM queue WHERE state = 2"),
-        scalar(db, "SELECT min(deadline) FROM queue WHERE state = 1"),
+        scalar(db, "SELECT min(due) FROM held WHERE state = 2"),
+        scalar(db, "SELECT min(deadline) FROM held WHERE state = 1"),
     ]
     later = min((t for t in times if t is not None), default=None)
     return later is not None and later <= now, later
@@ -88,15 +87,23 @@ def sites(ledger: Ledger, name: str | None) -> Iterator[SiteRow]:
         last = found[-1][0]
 
 
+#: The state of what `seen s` names, NULL where it names no text; done is what is neither held nor pending.
+_STATE = "CASE WHEN t.id IS NULL THEN NULL ELSE coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END) END"
+_WITH_STATE = (
+    "LEFT JOIN text t ON s.entry > 0 AND t.id = s.entry LEFT JOIN held h ON h.id = t.id LEFT JOIN moved m ON m.id = t.id "
+    "LEFT JOIN pending p ON p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) "
+    "AND p.seq = coalesce(m.seq, t.id)"
+)
+
+
 def _site(db: sqlite3.Connection, site_id: int, name: str, limit: int | None) -> SiteRow:
     prefix = site_id.to_bytes(8, "little", signed=True)
     have: dict[str, int] = {}
     for state, entry, many in db.execute(
-        "SELECT q.state, min(s.entry, 0), count(*) FROM seen s LEFT JOIN queue q ON s.entry > 0 AND q.id = s.entry "
-        "WHERE s.fp > ? AND s.fp < ? GROUP BY 1, 2",
+        f"SELECT {_STATE}, min(s.entry, 0), count(*) FROM seen s {_WITH_STATE} WHERE s.fp > ? AND s.fp < ? GROUP BY 1, 2",
         (prefix, prefix + b"\xff" * 9),
     ):
-        word = State(state).name.lower() if state is not None else _WITHOUT_ROW[entry]
+        word = _WITHOUT_ROW[entry] if state is None else State(state).name.lower()
         have[word] = have.get(word, 0) + many
     return SiteRow(
         name,
@@ -126,44 +133,40 @@ def groups(ledger: Ledger, name: str | None) -> Iterator[GroupRow]:
 
 
 def _group(db: sqlite3.Connection, row: tuple[Any, ...]) -> GroupRow:
-    pending = scalar(db, "SELECT count(*) FROM queue WHERE state = 0 AND grp = ?", (row[0],))
+    pending = scalar(db, "SELECT count(*) FROM pending WHERE grp = ?", (row[0],))
     return Group(row).value(pending)
 
 
-def info(db: sqlite3.Connection, fingerprint: bytes) -> EntryInfo:
-    entry = scalar(db, "SELECT entry FROM seen WHERE fp = ?", (fingerprint,))
+def info(tx: Transaction, fingerprint: bytes) -> EntryInfo:
+    entry = scalar(tx.db, "SELECT entry FROM seen WHERE fp = ?", (fingerprint,))
     if entry is None:
         return EntryInfo("unseen")
     if entry <= 0:
         return EntryInfo(_WITHOUT_ROW[entry])
-    url = scalar(db, "SELECT url FROM text WHERE id = ?", (entry,))
-    row = db.execute(
-        "SELECT q.state, g.name, q.class, q.priority, q.attempt, q.due, q.deadline, q.depth, q.via, q.reason, q.grp, q.seq "
-        "FROM queue q JOIN grp g ON g.id = q.grp WHERE q.id = ?",
-        (entry,),
+    url, depth, via = tx.execute(
+        "SELECT t.url, t.depth, x.via FROM text t LEFT JOIN extra x ON x.id = t.id WHERE t.id = ?", (entry,)
     ).fetchone()
-    if row is None:
-        return EntryInfo("done", url=url)
-    state, group, klass, priority, attempt, due, deadline, depth, via, reason, group_id, seq = row
-    ahead = None
-    if state == State.PENDING:
-        ahead = scalar(
-            db,
-            "SELECT count(*) FROM (SELECT 1 FROM queue WHERE state = 0 AND grp = ? AND class = ? AND (priority > ? OR (priority = ? AND "
-            "seq < ?)) LIMIT 1000)",
-            (group_id, klass, priority, priority, seq),
-        )
+    spot = queue.locate(tx, [entry]).get(entry)
+    if spot is None:
+        return EntryInfo("done", url=url, depth=depth)
+    group = scalar(tx.db, "SELECT name FROM grp WHERE id = ?", (spot.grp,))
+    deadline, reason = tx.execute("SELECT max(deadline), max(reason) FROM held WHERE id = ?", (entry,)).fetchone()
     return EntryInfo(
-        State(state).name.lower(),
+        spot.state.name.lower(),
         group,
-        Klass(klass).name.lower(),
-        priority,
-        attempt,
-        due if state == State.DELAYED else None,
-        deadline if state == State.LEASED else None,
+        Klass(spot.klass).name.lower(),
+        spot.priority,
+        spot.attempt,
+        spot.due if spot.state is State.DELAYED else None,
+        deadline if spot.state is State.LEASED else None,
         depth,
         via,
         url,
         reason,
-        ahead,
+        _ahead(tx.db, spot) if spot.state is State.PENDING else None,
     )
+
+
+def _ahead(db: sqlite3.Connection, spot: queue.Spot) -> int:
+    sql = "SELECT count(*) FROM (SELECT 1 FROM pending WHERE grp = ? AND class = ? AND (np, seq) < (?, ?) LIMIT 1000)"
+    return int(scalar(db, sql, (spot.grp, spot.klass, -spot.priority, spot.seq)))

@@ -4,47 +4,66 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 -- Every count is kept on its own and never as a difference of others; `verify --deep` compares them with an enumeration.
 CREATE TABLE counter (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 
--- The seen set. entry: id in `text` (and in `queue` unless done), or 0 done without text, -1 known (imported, never accepted),
+-- The seen set. entry: id in `text` (done, unless in `pending` or `held`), or 0 done without text, -1 known (imported, never accepted),
 -- -2 dead without text.
 CREATE TABLE seen (fp BLOB PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID;
 
--- URLs as found, appended once and never updated. Those of done URLs stay only where text is kept.
-CREATE TABLE text (id INTEGER PRIMARY KEY, fp BLOB NOT NULL, url BLOB NOT NULL);
+-- URLs as found, in order of arrival; hardly ever updated. priority: as first queued. Those of done URLs stay only where text is kept.
+CREATE TABLE text (
+    id INTEGER PRIMARY KEY,
+    fp BLOB NOT NULL,
+    url BLOB NOT NULL,
+    grp INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    depth INTEGER NOT NULL
+);
+-- What only some URLs have; gone when they are done.
+CREATE TABLE extra (id INTEGER PRIMARY KEY, via TEXT, meta TEXT, variant BLOB);
 
 -- id: the site half as a signed integer. lim, accepted: only where a limit is set.
 CREATE TABLE site (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lim INTEGER, accepted INTEGER);
 CREATE INDEX site_limited ON site (id) WHERE lim IS NOT NULL;
 
--- What is not done: small rows that come and go. seq: order of arrival (drawn from the same numbers as id).
--- state, class: model.State, model.Klass. counter, chance, deadline: of the lease, if leased; their first values are as wide as the
--- real ones, so that a lease changes a row in place and splits no page. again: asked for again while leased; when (0: at once).
-CREATE TABLE queue (
-    id INTEGER PRIMARY KEY,
-    seq INTEGER NOT NULL,
+-- Pending URLs in the order in which they are given: a group's are neighbours, so that a lease of many touches few pages.
+-- class: model.Klass. np: the priority, negated. seq: order of arrival, from the same numbers as id. since: when it began to wait.
+CREATE TABLE pending (
     grp INTEGER NOT NULL,
-    state INTEGER NOT NULL,
     class INTEGER NOT NULL,
-    priority INTEGER NOT NULL,
-    added REAL NOT NULL,
-    due REAL,
+    np INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    since REAL NOT NULL,
     attempt INTEGER NOT NULL DEFAULT 0,
     excused INTEGER NOT NULL DEFAULT 0,
-    again REAL,
-    depth INTEGER NOT NULL,
-    counter INTEGER NOT NULL DEFAULT 4611686018427387904,
-    chance INTEGER NOT NULL DEFAULT 4611686018427387904,
-    deadline REAL NOT NULL DEFAULT 0.5,
-    via TEXT,
-    meta TEXT,
-    variant BLOB,
     failed_at REAL,
+    PRIMARY KEY (grp, class, np, seq)
+) WITHOUT ROWID;
+-- Where a pending URL stands, if not at (its group, new, its first priority, its id).
+CREATE TABLE moved (id INTEGER PRIMARY KEY, class INTEGER NOT NULL, np INTEGER NOT NULL, seq INTEGER NOT NULL);
+
+-- Leased, delayed and dead URLs (state: model.State), few beside the pending ones. again: asked for again while leased; when (0: at once).
+CREATE TABLE held (
+    id INTEGER PRIMARY KEY,
+    state INTEGER NOT NULL,
+    grp INTEGER NOT NULL,
+    class INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    since REAL NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    excused INTEGER NOT NULL DEFAULT 0,
+    failed_at REAL,
+    counter INTEGER,
+    chance INTEGER,
+    deadline REAL,
+    due REAL,
+    again REAL,
     reason TEXT,
     settled REAL
 );
-CREATE INDEX queue_pending ON queue (grp, class, priority DESC, seq) WHERE state = 0;
-CREATE INDEX queue_leased ON queue (deadline) WHERE state = 1;
-CREATE INDEX queue_due ON queue (due) WHERE state = 2;
-CREATE INDEX queue_dead ON queue (settled) WHERE state = 4;
+CREATE INDEX held_leased ON held (deadline) WHERE state = 1;
+CREATE INDEX held_due ON held (due) WHERE state = 2;
+CREATE INDEX held_dead ON held (settled) WHERE state = 4;
 
 -- place: frontier.turn.Place. top0…top2: highest pending priority of each class; top: of all. since: ticket drawn when it began to wait.
 CREATE TABLE grp (

@@ -7,19 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
-from urlsieve.stores.embedded import seen
-from urlsieve.stores.embedded.groups import PENDING, Arrivals, ensure, load, refresh, save, save_settings
+from urlsieve.stores.embedded import queue, seen
+from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
 from urlsieve.stores.embedded.lease import token_of
 from urlsieve.stores.embedded.ledger import Transaction
-from urlsieve.stores.embedded.offer import insert
+from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import Sites, site_id
 
 _LEASED = (
-    "SELECT id, counter, chance, grp, priority, again, depth, attempt, class, deadline, via, meta, variant, excused, failed_at "
-    "FROM queue WHERE state = 1 AND id IN"
+    "SELECT id, counter, chance, grp, priority, again, seq, attempt, class, deadline, excused, failed_at "
+    "FROM held WHERE state = 1 AND id IN"
 )
-_LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again FROM queue WHERE state = 1 AND id IN"
-_STATE_NAMES = tuple(state.name.lower() for state in State)
+_LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again, seq FROM held WHERE state = 1 AND id IN"
 
 
 class Conflict(Exception):
@@ -51,35 +50,19 @@ def current(tx: Transaction, tokens: Iterable[str], select: str = _LEASED_SHORT)
 def load_rows(tx: Transaction, tokens: Sequence[str], whole: bool) -> tuple[list[Row | None], dict[int, GroupRow]]:
     have = current(tx, tokens, _LEASED)
     groups = load(tx, {row[3] for row in have.values()})
-    texts: dict[int, tuple[bytes, str | bytes]] = {}
+    texts: dict[int, tuple[bytes, str | bytes, int]] = {}
     sites: dict[int, str] = {}
     if whole:
-        texts = {row[0]: row[1:] for row in tx.rows("SELECT id, fp, url FROM text WHERE id IN", [row[0] for row in have.values()])}
-        sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(fp) for fp, _ in texts.values()})))
+        ids = [row[0] for row in have.values()]
+        texts = {row[0]: row[1:] for row in tx.rows("SELECT id, fp, url, depth FROM text WHERE id IN", ids)}
+        sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(text[0]) for text in texts.values()})))
     rows = {}
     for text, row in have.items():
-        entry, _, _, group, priority, again, depth, attempt, klass, deadline, via, meta, variant, excused, failed_at = row
-        fp, url = texts[entry] if whole else (b"", "")
+        entry, _, _, group, priority, again, _, attempt, klass, deadline, excused, failed_at = row
+        fp, url, depth = texts[entry] if whole else (b"", "", 0)
         site = sites[site_id(fp)] if whole else ""
-        rows[text] = Row(
-            text,
-            fp,
-            url,
-            site,
-            groups[group].name,
-            group,
-            priority,
-            depth,
-            attempt,
-            _KLASSES[klass],
-            deadline,
-            via,
-            meta,
-            variant or b"",
-            excused,
-            failed_at,
-            again,
-        )
+        known = (text, fp, url, site, groups[group].name, group, priority, depth, attempt, _KLASSES[klass], deadline)
+        rows[text] = Row._make((*known, None, None, b"", excused, failed_at, again))
     return [rows.get(text) for text in tokens], {gid: group.value() for gid, group in groups.items()}
 
 
@@ -88,7 +71,7 @@ _KLASSES = tuple(Klass)
 
 def extend(tx: Transaction, tokens: Sequence[str], deadline: float) -> bytes:
     have = current(tx, tokens)
-    tx.executemany("UPDATE queue SET deadline = max(deadline, ?) WHERE id = ?", [(deadline, row[0]) for row in have.values()])
+    tx.executemany("UPDATE held SET deadline = max(deadline, ?) WHERE id = ?", [(deadline, row[0]) for row in have.values()])
     return bytes(text in have for text in tokens)
 
 
@@ -102,6 +85,7 @@ class Settling:
         self.turns: dict[int, float] = {}
         self.states = dict.fromkeys(State, 0)
         self.done: list[int] = []
+        self.back: list[Spot] = []
         self.other: list[tuple[Any, ...]] = []
 
     def run(self, changes: Sequence[Change], health: Sequence[HealthChange], clean: bool) -> bytes:
@@ -145,7 +129,9 @@ class Settling:
             self.done.append(entry)
             return
         if state is State.PENDING:
-            self.arrivals.add(group_id, change.klass, row[4])
+            place = (group_id, int(change.klass), row[4], row[6], self.now, change.attempt, change.excused, change.failed_at)
+            self.back.append(Spot(entry, State.PENDING, *place))
+            return
         settled = self.now if state is State.DEAD else None
         values = (int(state), change.due, int(change.klass), change.attempt, change.excused, change.failed_at, change.reason)
         self.other.append((*values, settled, entry))
@@ -161,11 +147,15 @@ class Settling:
             group.next_turn = max(group.next_turn, self.turns.get(group_id, 0.0))
         tx.count("leased", -sum(self.states.values()))
         for state in (State.DONE, State.DELAYED, State.DEAD):
-            tx.count(_STATE_NAMES[state], self.states[state])
+            tx.count(queue.STATE_NAMES[state], self.states[state])
+        queue.let_go(tx, self.done)
         end(tx, self.done, self.policy.keep_urls)
+        if self.back:
+            queue.let_go(tx, [spot.id for spot in self.back])
+            queue.put_pending(tx, self.back, self.arrivals)
         if self.other:
             tx.executemany(
-                "UPDATE queue SET state = ?, due = ?, class = ?, attempt = ?, excused = ?, failed_at = ?, reason = ?, settled = ?, "
+                "UPDATE held SET state = ?, due = ?, class = ?, attempt = ?, excused = ?, failed_at = ?, reason = ?, settled = ?, "
                 "again = NULL WHERE id = ?",
                 self.other,
             )
@@ -173,9 +163,9 @@ class Settling:
         self.arrivals.write(tx, self.policy, self.now)
 
 
-def end(tx: Transaction, entries: list[int], keep_urls: bool) -> None:
-    """Done: no longer in the queue. The text stays, or only the fingerprint does."""
-    tx.change("DELETE FROM queue WHERE id IN", entries)
+def end(tx: Transaction, entries: Sequence[int], keep_urls: bool) -> None:
+    """Done, and out of the queue already: what came along is freed. The text stays, or only the fingerprint does."""
+    tx.change("DELETE FROM extra WHERE id IN", entries)
     if not keep_urls:
         keys = tx.rows("SELECT fp FROM text WHERE id IN", entries)
         seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, key) for (key,) in keys])
@@ -190,18 +180,11 @@ def record_targets(
     found = seen.find(tx.db, list(rows))
     new = {fp: row for fp, row in rows.items() if fp not in found or found[fp] == seen.KNOWN}
     _record_new(tx, new, found, now, policy.keep_urls, sites)
-    touched, done = set(), []
-    ids = [found[fp] for fp in rows if found.get(fp, 0) > 0]
-    for entry, state, klass, group_id in tx.rows("SELECT id, state, class, grp FROM queue WHERE id IN", ids):
-        if state == State.LEASED:
-            continue
-        tx.count(_STATE_NAMES[state], -1)
-        tx.count("done")
-        done.append(entry)
-        if state == State.PENDING:
-            tx.count(PENDING[klass], -1)
-            touched.add(group_id)
-    end(tx, done, policy.keep_urls)
+    spots = queue.locate(tx, [found[fp] for fp in rows if found.get(fp, 0) > 0])
+    waiting = [spot for spot in spots.values() if spot.state is not State.LEASED]
+    touched, _ = queue.remove(tx, waiting)
+    tx.count("done", len(waiting))
+    end(tx, [spot.id for spot in waiting], policy.keep_urls)
     buried = [fp for fp in rows if found.get(fp) == seen.DEAD_WITHOUT_TEXT]
     seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, fp) for fp in buried])
     tx.count("dead", -len(buried))
@@ -222,7 +205,7 @@ def _record_new(
     if keep_urls:
         first = tx.take("entry", len(new))
         marks = [(fp, first + i) for i, fp in enumerate(new)]
-        insert(tx, [(entry, fp, new[fp]) for fp, entry in marks], State.DONE, Klass.NEW, Arrivals(), now)
+        queue.insert_text(tx, [(entry, fp, new[fp]) for fp, entry in marks])
     seen.assign(tx, [(entry, fp) for fp, entry in marks if fp in found])
     unseen = {fp: entry for fp, entry in marks if fp not in found}
     seen.add(tx, list(unseen), list(unseen.values()))

@@ -257,7 +257,7 @@ class EmbeddedStore:
 
     def info(self, fingerprint: bytes) -> EntryInfo:
         with self._ledger.read() as db:
-            return look.info(db, fingerprint)
+            return look.info(Transaction(db), fingerprint)
 
     def ready(self, now: float) -> tuple[bool, float | None]:
         with self._ledger.read() as db:

@@ -34,39 +34,55 @@ def _equalities(number: dict[str, int]) -> Iterator[str]:
 
 def _enumeration(db: sqlite3.Connection, number: dict[str, int]) -> Iterator[str]:
     found = {state.name.lower(): 0 for state in State}
-    for state, many in db.execute("SELECT state, count(*) FROM queue GROUP BY state"):
+    for state, many in db.execute("SELECT state, count(*) FROM held GROUP BY state"):
         found[State(state).name.lower()] += many
     marks: dict[int, int] = dict(db.execute("SELECT min(entry, 1), count(*) FROM seen GROUP BY 1"))
-    found["done"] += marks.get(seen.DONE_WITHOUT_TEXT, 0)
-    found["done"] += scalar(db, "SELECT count(*) FROM seen s LEFT JOIN queue q ON q.id = s.entry WHERE s.entry > 0 AND q.id IS NULL")
+    found["pending"] = scalar(db, "SELECT count(*) FROM pending")
+    found["done"] = marks.get(seen.DONE_WITHOUT_TEXT, 0) + scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND NOT {_PENDING}")
     found["dead"] += marks.get(seen.DEAD_WITHOUT_TEXT, 0)
     found["known"] = marks.get(seen.KNOWN, 0)
     found["seen"] = sum(marks.values())
     for klass in Klass:
-        found[f"pending.{klass.name.lower()}"] = scalar(db, "SELECT count(*) FROM queue WHERE state = 0 AND class = ?", (int(klass),))
+        found[f"pending.{klass.name.lower()}"] = scalar(db, "SELECT count(*) FROM pending WHERE class = ?", (int(klass),))
     found["sites"] = scalar(db, "SELECT count(*) FROM site")
     found["groups"] = scalar(db, "SELECT count(*) FROM grp")
     for name, many in found.items():
         if number.get(name, 0) != many:
             yield f"count {name} says {number.get(name, 0)}, there are {many}"
+    yield from _pairs(db, marks.get(1, 0), found["pending"])
+
+
+_UNHELD = "NOT EXISTS (SELECT 1 FROM held h WHERE h.id = t.id)"
+_PENDING = (
+    "EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON p.grp = t.grp AND p.class = coalesce(m.class, 0) "
+    "AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id) AND p.id = t.id)"
+)
+
+
+def _pairs(db: sqlite3.Connection, marks: int, pending: int) -> Iterator[str]:
+    """Every mark has its text, every queued URL too, and can be found where it should be."""
     texts = scalar(db, "SELECT count(*) FROM text")
     matched = scalar(db, "SELECT count(*) FROM seen s JOIN text t ON t.id = s.entry AND t.fp = s.fp WHERE s.entry > 0")
-    if not matched == texts == marks.get(1, 0):
-        yield f"{texts} texts and {marks.get(1, 0)} marks that name one, but {matched} pairs: a mark without text, or the reverse"
-    lost = scalar(db, "SELECT count(*) FROM queue q LEFT JOIN text t ON t.id = q.id WHERE t.id IS NULL")
-    if lost:
-        yield f"{lost} queue rows have no text: they cannot be given to anybody"
-    strays = scalar(db, "SELECT count(*) FROM queue WHERE state = 3 OR (state = 2) <> (due IS NOT NULL)")
+    if not matched == texts == marks:
+        yield f"{texts} texts and {marks} marks that name one, but {matched} pairs: a mark without text, or the reverse"
+    placed = scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND {_PENDING}")
+    if placed != pending:
+        yield f"{pending} URLs are pending, but only {placed} where they can be found"
+    for table, what in (("held", "held URLs"), ("extra", "extras"), ("moved", "places")):
+        lost = scalar(db, f"SELECT count(*) FROM {table} WHERE id NOT IN (SELECT id FROM text)")
+        if lost:
+            yield f"{lost} {what} have no text: they cannot be given to anybody"
+    strays = scalar(db, "SELECT count(*) FROM held WHERE state NOT IN (1, 2, 4) OR (state = 2) <> (due IS NOT NULL)")
     if strays:
-        yield f"{strays} queue rows are done, or have a due time that does not fit their state"
+        yield f"{strays} held URLs have a state or a due time that cannot be"
 
 
 def _queues(db: sqlite3.Connection) -> Iterator[str]:
     """Every group with pending URLs is in exactly one place, with its true heads and its true number of leases."""
     heads: dict[int, list[int | None]] = {}
-    for group_id, klass, top in db.execute("SELECT grp, class, max(priority) FROM queue WHERE state = 0 GROUP BY grp, class"):
+    for group_id, klass, top in db.execute("SELECT grp, class, -min(np) FROM pending GROUP BY grp, class"):
         heads.setdefault(group_id, [None, None, None])[klass] = top
-    leased: dict[int, int] = dict(db.execute("SELECT grp, count(*) FROM queue WHERE state = 1 GROUP BY grp"))
+    leased: dict[int, int] = dict(db.execute("SELECT grp, count(*) FROM held WHERE state = 1 GROUP BY grp"))
     for group_id, name, out, place, wake, top, *tops in db.execute("SELECT id, name, leased, place, wake, top, top0, top1, top2 FROM grp"):
         true_heads = heads.pop(group_id, [None, None, None])
         if tops != true_heads or top != max((t for t in true_heads if t is not None), default=None):
