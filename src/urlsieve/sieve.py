@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from urlsieve import checks, deciding, looking
@@ -61,6 +62,7 @@ class Sieve:
         parent: depth + 1, via and base from that lease. A URLItem's own values win over the call's where they are not zero or None.
         """
         checks.choice("mode", mode, tuple(MODES))
+        base = checks.text("base", base)
         defaults = _defaults(priority, depth, via, meta, parent)
         return self._offer(urls, defaults, base or (parent.url if parent else None), MODES[mode])
 
@@ -102,7 +104,7 @@ class Sieve:
     def _reload_rules(self) -> None:
         """Another worker has changed the rules: theirs hold from now on."""
         generation, text = self._store.rules()
-        if text.strip():
+        if any(line.strip() and not line.strip().startswith("#") for line in text.splitlines()):
             raise StoreUnavailable("the store has site rules, which this version of urlsieve cannot apply: use a newer one")
         self._generation = generation
 
@@ -159,7 +161,7 @@ class Sieve:
             signature=signature,
             final_url=final_url,
             redirects=_strings("redirects", redirects),
-            links=tuple(links),
+            links=_links(links),
             etag=etag,
             last_modified=last_modified,
             elapsed=elapsed,
@@ -190,7 +192,10 @@ class Sieve:
 
     def _settle_same(self, lease: Ticket | Sequence[Ticket], outcome: Outcome) -> Any:
         many, tickets = _tickets(lease)
-        settled = self._settle([(ticket, outcome) for ticket in tickets]) if _checked(outcome) and tickets else []
+        outcome = _checked(outcome)
+        for ticket in tickets:
+            _token(ticket)
+        settled = self._settle([(ticket, outcome) for ticket in tickets]) if tickets else []
         if many:
             return settled
         if settled[0].state == "lost":
@@ -199,13 +204,10 @@ class Sieve:
 
     def settle(self, pairs: Iterable[tuple[Ticket, Outcome]]) -> list[Settled]:
         """Different outcomes, one step. In the same order; a lost lease has state "lost" and the others go through."""
-        pairs = [(ticket, _checked(outcome)) for ticket, outcome in pairs]
-        return self._settle(pairs) if pairs else []
+        checked = _pairs(pairs)
+        return self._settle(checked) if checked else []
 
     def _settle(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Settled]:
-        for ticket, _ in pairs:
-            if not isinstance(ticket, (Lease, str)):
-                raise ConfigError(f"a lease or a token is expected, not {type(ticket).__name__}")
         if any(outcome.links for _, outcome in pairs):
             self._accept_links(pairs)
         return deciding.settle(
@@ -425,6 +427,28 @@ def _strings(name: str, values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _links(values: object) -> tuple[str | URLItem, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ConfigError("links must be a list of URLs")
+    links = tuple(values)
+    for link in links:
+        if not isinstance(link, (str, bytes, URLItem)):
+            raise ConfigError(f"a link is a str or a URLItem, not {type(link).__name__}")
+    return links
+
+
+def _pairs(values: object) -> list[tuple[Ticket, Outcome]]:
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise ConfigError("settle takes a list of (lease, Outcome)")
+    pairs = []
+    for pair in values:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ConfigError(f"settle takes pairs of a lease and an Outcome, not {type(pair).__name__}")
+        _token(pair[0])
+        pairs.append((pair[0], _checked(pair[1])))
+    return pairs
+
+
 def _checked(outcome: object) -> Outcome:
     if not isinstance(outcome, Outcome):
         raise ConfigError(f"an Outcome is expected, not {type(outcome).__name__}")
@@ -434,9 +458,10 @@ def _checked(outcome: object) -> Outcome:
         checks.optional(field, getattr(outcome, field))
     if outcome.kind in ("fail", "skip") and (not isinstance(outcome.reason, str) or not outcome.reason):
         raise ConfigError(f"{outcome.kind} needs a reason in words")
-    checks.text("reason", outcome.reason)
     if outcome.final_url is not None and not isinstance(outcome.final_url, str):
         raise ConfigError("final_url must be text")
     if not all(isinstance(url, str) for url in outcome.redirects):
         raise ConfigError("redirects must be a list of URLs")
-    return outcome
+    _links(outcome.links)
+    reason = checks.text("reason", outcome.reason)
+    return outcome if reason == outcome.reason else replace(outcome, reason=reason)

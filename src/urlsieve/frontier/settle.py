@@ -65,7 +65,10 @@ def _first_time(row: Row) -> str | None:
 
 def _asked_again(change: Change, wanted: float, now: float) -> Change:
     """Somebody asked for it again while it was out: it returns, whatever became of it, with a new count of attempts."""
-    due = wanted if change.due is None or change.state is not State.DELAYED else min(wanted, change.due)
+    if change.state is State.PENDING:  # given back: it is there already
+        due = now
+    else:
+        due = wanted if change.due is None else min(wanted, change.due)
     later = due > now
     return change._replace(
         state=State.DELAYED if later else State.PENDING,
