@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from urlsieve import checks, deciding, looking
+from urlsieve import arguments, checks, deciding, looking
 from urlsieve.answers import Finding, Leases, Report, Stats, Why
+from urlsieve.arguments import Ticket
 from urlsieve.batch import Defaults, Prepared, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
-from urlsieve.errors import ConfigError, InvalidURL, LeaseLost, StoreUnavailable
+from urlsieve.errors import ConfigError, InvalidURL, StoreUnavailable
 from urlsieve.grouping import grouping
 from urlsieve.keepalive import KeepAlive
 from urlsieve.model import EntryInfo, GroupRow, Klass, Lease, Mode, Outcome, Policy, Row, Settled, SiteRow, URLItem
@@ -20,11 +20,9 @@ from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
 
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
-Ticket = Lease | str
 #: More segments, more equal segments, more equal parameter names than these make a URL a trap.
 TRAPS = (256, 8, 32)
 MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
-_KINDS = ("done", "fail", "skip", "release")
 
 
 class Sieve:
@@ -63,7 +61,7 @@ class Sieve:
         """
         checks.choice("mode", mode, tuple(MODES))
         base = checks.text("base", base)
-        defaults = _defaults(priority, depth, via, meta, parent)
+        defaults = arguments.defaults(priority, depth, via, meta, parent)
         return self._offer(urls, defaults, base or (parent.url if parent else None), MODES[mode])
 
     def revisit(self, urls: URLs, at: float | None = None) -> Report:
@@ -115,7 +113,7 @@ class Sieve:
         (seconds since the epoch, or None) says when to ask again. groups: only these, each at its turn."""
         checks.number("limit", limit, least=1, whole=True)
         checks.number("lease", lease, above=0)
-        names = None if groups is None else _names(groups)
+        names = None if groups is None else arguments.names(groups)
         ids = [self.canonicalizer.name_hash(name) for name in names] if names else ()
         now = self._clock()
         given = self._store.lease(limit, float(lease), now, chance=self._random(8), groups=names, group_ids=ids)
@@ -125,18 +123,18 @@ class Sieve:
     def extend(self, lease: Ticket | Sequence[Ticket], seconds: float = 60.0) -> Any:
         """A deadline `seconds` from now. One lease: True, or LeaseLost; a list: one bool each."""
         checks.number("seconds", seconds, above=0)
-        many, tickets = _tickets(lease)
-        flags = self._store.extend([_token(ticket) for ticket in tickets], float(seconds), self._clock())
+        many, tickets = arguments.tickets(lease)
+        flags = self._store.extend([arguments.token_of(ticket) for ticket in tickets], float(seconds), self._clock())
         if many:
             return [bool(flag) for flag in flags]
         if not flags[0]:
-            raise _lost(tickets[0])
+            raise arguments.lost(tickets[0])
         return True
 
     def keepalive(self, leases: Ticket | Sequence[Ticket], seconds: float = 60.0) -> KeepAlive:
         """A context manager that extends these leases every third of `seconds` from a thread of its own; `.lost` has the lost ones."""
         checks.number("seconds", seconds, above=0)
-        return KeepAlive(self.extend, _tickets(leases)[1], float(seconds))
+        return KeepAlive(self.extend, arguments.tickets(leases)[1], float(seconds))
 
     # -- back
 
@@ -160,8 +158,8 @@ class Sieve:
             status=status,
             signature=signature,
             final_url=final_url,
-            redirects=_strings("redirects", redirects),
-            links=_links(links),
+            redirects=arguments.strings("redirects", redirects),
+            links=arguments.links_of(links),
             etag=etag,
             last_modified=last_modified,
             elapsed=elapsed,
@@ -191,20 +189,20 @@ class Sieve:
         return self._settle_same(lease, Outcome("release", not_before=not_before, group_until=group_until))
 
     def _settle_same(self, lease: Ticket | Sequence[Ticket], outcome: Outcome) -> Any:
-        many, tickets = _tickets(lease)
-        outcome = _checked(outcome)
+        many, tickets = arguments.tickets(lease)
+        outcome = arguments.checked(outcome)
         for ticket in tickets:
-            _token(ticket)
+            arguments.token_of(ticket)
         settled = self._settle([(ticket, outcome) for ticket in tickets]) if tickets else []
         if many:
             return settled
         if settled[0].state == "lost":
-            raise _lost(tickets[0])
+            raise arguments.lost(tickets[0])
         return settled[0]
 
     def settle(self, pairs: Iterable[tuple[Ticket, Outcome]]) -> list[Settled]:
         """Different outcomes, one step. In the same order; a lost lease has state "lost" and the others go through."""
-        checked = _pairs(pairs)
+        checked = arguments.pairs_of(pairs)
         return self._settle(checked) if checked else []
 
     def _settle(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Settled]:
@@ -223,7 +221,7 @@ class Sieve:
         """Every page's links under that page's depth and base, all in one step."""
         rows: list[Row | None] = [None] * len(pairs)
         if any(isinstance(ticket, str) for ticket, _ in pairs):
-            rows = self._store.load([_token(ticket) for ticket, _ in pairs])[0]
+            rows = self._store.load([arguments.token_of(ticket) for ticket, _ in pairs])[0]
         parts = []
         for (ticket, outcome), row in zip(pairs, rows, strict=True):
             if not outcome.links:
@@ -357,17 +355,6 @@ class Sieve:
         return f"Sieve({self.address!r})"
 
 
-def _defaults(priority: object, depth: object, via: object, meta: object, parent: object) -> Defaults:
-    checks.number("priority", priority, whole=True)
-    checks.number("depth", depth, whole=True, least=0)
-    if parent is not None and not isinstance(parent, Lease):
-        raise ConfigError(f"parent must be a Lease, not {type(parent).__name__}")
-    via = checks.text("via", via)
-    if isinstance(parent, Lease):
-        depth, via = parent.depth + 1, via or parent.url
-    return Defaults(priority, depth, checks.text("via", via), checks.to_json(meta))  # type: ignore[arg-type]
-
-
 _CLASS_NAMES = tuple(klass.name.lower() for klass in Klass)
 
 
@@ -388,80 +375,3 @@ def _lease(row: Row, key: str | None) -> Lease:
         row.variant,
         _CLASS_NAMES[row.klass],
     )
-
-
-def _tickets(lease: Any) -> tuple[bool, list[Ticket]]:
-    """(was a list given, the list)."""
-    if isinstance(lease, (Lease, str)):
-        return False, [lease]
-    if isinstance(lease, Iterable) and not isinstance(lease, (Mapping, bytes)):
-        return True, list(lease)
-    raise ConfigError(f"a lease, a token or a list of them is expected, not {type(lease).__name__}")
-
-
-def _token(ticket: object) -> str:
-    if isinstance(ticket, Lease):
-        return ticket.token
-    if isinstance(ticket, str):
-        return ticket
-    raise ConfigError(f"a lease or a token is expected, not {type(ticket).__name__}")
-
-
-def _lost(ticket: Ticket) -> LeaseLost:
-    what = f"the lease of {ticket.key}" if isinstance(ticket, Lease) else f"the token {ticket[:64]!r}"
-    return LeaseLost(f"{what} is not current: it expired and was taken back, was settled before, or is not of this store")
-
-
-def _names(groups: object) -> list[str]:
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise ConfigError("groups must be a list of group names")
-    names = list(dict.fromkeys(groups))
-    if not all(isinstance(name, str) for name in names):
-        raise ConfigError("groups must be a list of group names")
-    return names
-
-
-def _strings(name: str, values: object) -> tuple[str, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ConfigError(f"{name} must be a list of URLs")
-    return tuple(values)
-
-
-def _links(values: object) -> tuple[str | URLItem, ...]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ConfigError("links must be a list of URLs")
-    links = tuple(values)
-    for link in links:
-        if not isinstance(link, (str, bytes, URLItem)):
-            raise ConfigError(f"a link is a str or a URLItem, not {type(link).__name__}")
-    return links
-
-
-def _pairs(values: object) -> list[tuple[Ticket, Outcome]]:
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise ConfigError("settle takes a list of (lease, Outcome)")
-    pairs = []
-    for pair in values:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ConfigError(f"settle takes pairs of a lease and an Outcome, not {type(pair).__name__}")
-        _token(pair[0])
-        pairs.append((pair[0], _checked(pair[1])))
-    return pairs
-
-
-def _checked(outcome: object) -> Outcome:
-    if not isinstance(outcome, Outcome):
-        raise ConfigError(f"an Outcome is expected, not {type(outcome).__name__}")
-    checks.choice("kind", outcome.kind, _KINDS)
-    checks.optional("status", outcome.status, whole=True, least=0)
-    for field in ("retry_after", "elapsed", "not_before", "group_until"):
-        checks.optional(field, getattr(outcome, field))
-    if outcome.kind in ("fail", "skip") and (not isinstance(outcome.reason, str) or not outcome.reason):
-        raise ConfigError(f"{outcome.kind} needs a reason in words")
-    if outcome.final_url is not None and not isinstance(outcome.final_url, str):
-        raise ConfigError("final_url must be text")
-    if not all(isinstance(url, str) for url in outcome.redirects):
-        raise ConfigError("redirects must be a list of URLs")
-    _links(outcome.links)
-    reason = checks.text("reason", outcome.reason)
-    return outcome if reason == outcome.reason else replace(outcome, reason=reason)
