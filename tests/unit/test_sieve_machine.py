@@ -111,7 +111,9 @@ class SieveMachine(RuleBasedStateMachine):
             self.waits(entry, at)
         elif entry.state == "leased":
             assert verdict == "requeued"
-            entry.again = at if entry.again is None else min(entry.again, at)
+            wanted = due or 0.0  # nothing said: at once, whatever the clock says then
+            entry.again = wanted if entry.again is None else min(entry.again, wanted)
+            entry.priority = max(entry.priority, 0)
         else:
             assert verdict in ("raised", "seen")
             entry.priority = max(entry.priority, 0)
@@ -130,11 +132,9 @@ class SieveMachine(RuleBasedStateMachine):
 
     # -- pop ----------------------------------------------------------------------------------------------------------
     def blocked(self, url: str) -> bool:
-        """Whether the health of its group may hold a URL back: only where several pages share a host."""
-        return url in SHARED and any(
-            row.name == url.split("/")[2] and (row.health.blocks or row.health.blocked_until > self.clock.now)
-            for row in self.sieve.groups()
-        )
+        """Whether the health of its group may hold a URL back, or excuse its failure."""
+        host = url.split("/")[2]
+        return any(row.name == host and (row.health.blocks or row.health.blocked_until > self.clock.now) for row in self.sieve.groups())
 
     @rule(limit=st.integers(1, 14), ttl=st.sampled_from([5.0, 30.0, 500.0]))
     def pop(self, limit: int, ttl: float) -> None:
@@ -150,9 +150,7 @@ class SieveMachine(RuleBasedStateMachine):
             entry = self.model[lease.url]
             entry.state, entry.token, entry.deadline, entry.attempt = "leased", lease.token, now + ttl, entry.attempt + 1
             assert (lease.priority, lease.deadline) == (entry.priority, entry.deadline)
-            if lease.url in SINGLE:
-                assert lease.attempt == entry.attempt
-            entry.attempt = lease.attempt
+            assert lease.attempt == entry.attempt
             self.leases[lease.token] = lease
         if len(leases) < limit:
             assert can <= held, "something was held back that nothing holds"
@@ -176,7 +174,7 @@ class SieveMachine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject, verb: str) -> None:
         token = data.draw(st.sampled_from(list(self.leases)))
         lease, entry, sieve = self.leases[token], self.current(token), self.sieve
-        later = self.clock.now + 20
+        later, blocked = self.clock.now + 20, self.blocked(lease.url)
         calls = {
             "done": lambda: sieve.done(lease),
             "gone": lambda: sieve.done(lease, status=410),
@@ -203,19 +201,24 @@ class SieveMachine(RuleBasedStateMachine):
         elif verb in ("release", "later"):
             self.released(entry, later if verb == "later" else self.clock.now)
         else:
-            self.failed(lease, entry, settled, verb)
+            self.failed(lease, entry, settled, verb, blocked)
 
     def released(self, entry: Entry, due: float) -> None:
-        attempt = 0 if entry.again is not None else entry.attempt - 1
-        self.waits(entry, due if entry.again is None else min(due, entry.again))
-        entry.attempt = attempt
+        if entry.again is None:
+            attempt = entry.attempt - 1
+            self.waits(entry, due)
+            entry.attempt = attempt
+        else:
+            self.waits(entry, min(due, entry.again))
 
-    def failed(self, lease: object, entry: Entry, settled: object, verb: str) -> None:
+    def failed(self, lease: object, entry: Entry, settled: object, verb: str, blocked: bool) -> None:
         if entry.again is not None:
-            self.waits(entry, entry.again)
+            assert settled.state in ("delayed", "pending")
+            assert settled.state == "pending" or settled.due <= max(entry.again, self.clock.now)
+            self.waits(entry, settled.due or self.clock.now)
             return
         assert settled.state in ("delayed", "dead")
-        if lease.url in SINGLE and verb == "fail":
+        if lease.url in SINGLE and verb == "fail" and not blocked:
             assert settled.state == ("dead" if entry.attempt >= 3 else "delayed")
             assert settled.state == "dead" or settled.due <= self.clock.now + 10 * 2 ** (entry.attempt - 1)
         entry.state, entry.token = settled.state, ""
