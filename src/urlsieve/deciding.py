@@ -17,15 +17,16 @@ Targets = Callable[[Row, Outcome], Prepared | None]
 
 
 def settle(
-    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], *, now: float, chance: list[float], targets: Targets
+    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], *, now: float, chance: Callable[[int], list[float]], targets: Targets
 ) -> list[Settled]:
     """One step; in order. A token given twice, or not current, is lost."""
     answer = _try_clean(store, tickets, outcomes, now)
     if answer is not None:
         return answer
     tokens = [ticket if isinstance(ticket, str) else ticket.token for ticket in tickets]
+    chances = chance(len(tokens))
     for _ in range(MOST_ROUNDS):
-        answer = _try(store, tokens, outcomes, now, chance, targets)
+        answer = _try(store, tokens, outcomes, now, chances, targets)
         if answer is not None:
             return answer
     raise StoreUnavailable(f"the store {store.address} is too busy: {MOST_ROUNDS} times others settled first; try again")

@@ -213,7 +213,7 @@ class Sieve:
             [ticket for ticket, _ in pairs],
             [outcome for _, outcome in pairs],
             now=self._clock(),
-            chance=self._chances(len(pairs)),
+            chance=self._chances,
             targets=self._targets,
         )
 

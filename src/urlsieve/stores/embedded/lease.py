@@ -106,9 +106,10 @@ _KLASSES = tuple(Klass)
 COUNTER_BITS = 44
 
 
-def token_of(entry: int, number: int, chance: int) -> str:
-    """Opaque to workers: epoch, row, a number that only grows, and the chance of the call."""
-    return f"{number >> COUNTER_BITS:x}-{entry:x}-{number & ((1 << COUNTER_BITS) - 1):x}-{chance & 0xFFFFFFFFFFFFFFFF:016x}"
+def token_parts(number: int, chance: int) -> tuple[str, str]:
+    """What stands before and after the row's id in the tokens of one call: opaque to workers, they are epoch, row, a number that only
+    grows, and the chance of the call."""
+    return f"{number >> COUNTER_BITS:x}-", f"-{number & ((1 << COUNTER_BITS) - 1):x}-{chance & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
 class Leasing:
@@ -256,12 +257,13 @@ def finish(leasing: Leasing) -> list[Row]:
     """The rows as workers get them."""
     leasing.flush()
     names = _site_names(leasing)
-    number, chance, deadline = leasing.number, leasing.chance, leasing.deadline
+    before, after = token_parts(leasing.number, leasing.chance)
+    deadline = leasing.deadline
     rows = []
     for group, klass, (entry, fp, url, priority, depth, attempt, via, meta, variant, excused, failed_at, *_) in leasing.taken:
-        token = token_of(entry, number, chance)
         site = names[fp[:8]]
-        values = (token, fp, url, site, group.name, group.id, priority, depth, attempt + 1, klass, deadline, via, meta)
+        who = (f"{before}{entry:x}{after}", fp, url, site, group.name, group.id)
+        values = (*who, priority, depth, attempt + 1, klass, deadline, via, meta)
         rows.append(Row._make((*values, variant or b"", excused, failed_at, None)))
     return rows
 

@@ -105,9 +105,10 @@ class Ledger:
         try:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=patience, cached_statements=512)
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA cache_size = -16384")
-            self._db.execute("PRAGMA wal_autocheckpoint = 4000")
-            self._db.execute("PRAGMA journal_size_limit = 67108864")
+            self._db.execute("PRAGMA cache_size = -32768")
+            # a checkpoint writes each changed page once more and syncs twice: the longer the log, the fewer of them
+            self._db.execute("PRAGMA wal_autocheckpoint = 16000")
+            self._db.execute("PRAGMA journal_size_limit = 134217728")
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute("PRAGMA foreign_keys = OFF")
         except sqlite3.Error as error:

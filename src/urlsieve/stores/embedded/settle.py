@@ -9,7 +9,7 @@ from typing import Any
 from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
-from urlsieve.stores.embedded.lease import token_of
+from urlsieve.stores.embedded.lease import token_parts
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import Sites, site_id
@@ -40,9 +40,16 @@ def current(tx: Transaction, tokens: Iterable[str], select: str = _LEASED_SHORT)
     wanted = {text: entry for text in tokens if (entry := entry_of(text))}
     rows = {row[0]: row for row in tx.rows(select, list(wanted.values()))}
     found = {}
+    calls: dict[tuple[int, int], tuple[str, str]] = {}  # leases of one call differ in the row only
     for text, entry in wanted.items():
         row = rows.get(entry)
-        if row is not None and text == token_of(entry, row[1], row[2]):
+        if row is None:
+            continue
+        call = row[1:3]
+        if call not in calls:
+            calls[call] = token_parts(*call)
+        before, after = calls[call]
+        if text == f"{before}{entry:x}{after}":
             found[text] = row
     return found
 
