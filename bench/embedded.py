@@ -213,7 +213,7 @@ def main() -> int:
     parser.add_argument("--large", action="store_true", help="ten times the URLs")
     parser.add_argument("--rounds", type=int)
     args = parser.parse_args()
-    size = 500_000
+    size = 200_000
     size = size // 10 if args.quick else size * 10 if args.large else size
     rounds = args.rounds or (1 if args.quick else 3)
     machine(BENCH)
