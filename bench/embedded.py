@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.baseline import PlainQueue
-from bench.report import OUT, emit, interleaved, machine
+from bench.report import OUT, Speed, emit, emit_speed, interleaved, machine, stopwatch
 
 import urlsieve
 
@@ -64,22 +64,22 @@ def batches(urls: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (urls[i : i + size] for i in range(0, len(urls), size))
 
 
-def push_all(sieve: Pushes, urls: Sequence[str]) -> float:
-    """URLs per second."""
-    start = time.perf_counter()
-    for batch in batches(urls, PUSH_BATCH):
-        sieve.push(batch)
-    return len(urls) / (time.perf_counter() - start)
+def push_all(sieve: Pushes, urls: Sequence[str]) -> Speed:
+    speeds: list[Speed] = []
+    with stopwatch(len(urls), speeds):
+        for batch in batches(urls, PUSH_BATCH):
+            sieve.push(batch)
+    return speeds[0]
 
 
-def timed_push(urls: Sequence[str]) -> dict[str, Callable[[], float]]:
+def timed_push(urls: Sequence[str]) -> dict[str, Callable[[], Speed]]:
     """Ours, and the peer with and without a queue, each on a fresh store."""
 
-    def ours() -> float:
+    def ours() -> Speed:
         with folder() as path, urlsieve.open(str(path / "store"), durability="full") as sieve:
             return push_all(sieve, urls)
 
-    def plain(queue: bool) -> float:
+    def plain(queue: bool) -> Speed:
         with folder() as path:
             peer = PlainQueue(path, queue=queue)
             try:
@@ -93,66 +93,59 @@ def timed_push(urls: Sequence[str]) -> dict[str, Callable[[], float]]:
 def bench_push(case: str, urls: Sequence[str], rounds: int) -> None:
     rates = interleaved(timed_push(urls), rounds)
     for peer in ("seen", "seen and queue"):
-        emit(
-            BENCH, case, ours=rates["ours"], peer=rates[peer], peer_name=f"sqlite INSERT OR IGNORE, {peer}", unit="URLs/s",
-            urls=len(urls), batch=PUSH_BATCH, sites=SITES,
-        )  # fmt: skip
+        peer_name = f"sqlite INSERT OR IGNORE, {peer}"
+        emit_speed(BENCH, case, rates["ours"], rates[peer], peer_name, urls=len(urls), batch=PUSH_BATCH, sites=SITES)
 
 
 def bench_pop(urls: Sequence[str], count: int, rounds: int) -> None:
     """pop + done of `count` URLs out of a full queue; a pair counts once."""
 
-    def ours() -> float:
+    def ours() -> Speed:
         with folder() as path, urlsieve.open(str(path / "store"), durability="full") as sieve:
             push_all(sieve, urls)
             return pop_done(sieve, count)
 
-    def plain() -> float:
+    def plain() -> Speed:
+        speeds: list[Speed] = []
         with folder() as path:
             peer = PlainQueue(path)
             push_all(peer, urls)
-            start = time.perf_counter()
-            for _ in range(count // POP_BATCH):
-                peer.done(peer.pop(POP_BATCH))
-            rate = count / (time.perf_counter() - start)
+            with stopwatch(count, speeds):
+                for _ in range(count // POP_BATCH):
+                    peer.done(peer.pop(POP_BATCH))
             peer.close()
-            return rate
+        return speeds[0]
 
     rates = interleaved({"ours": ours, "plain": plain}, rounds)
     peer_name = "sqlite queue table, first in first out"
-    emit(
-        BENCH, "pop + done", ours=rates["ours"], peer=rates["plain"], peer_name=peer_name, unit="URLs/s",
-        urls=count, batch=POP_BATCH, groups=SITES, queued=len(urls),
-    )  # fmt: skip
+    sizes = {"urls": count, "batch": POP_BATCH, "groups": SITES, "queued": len(urls)}
+    emit_speed(BENCH, "pop + done", rates["ours"], rates["plain"], peer_name, **sizes)
 
 
-def pop_done(sieve: urlsieve.Sieve, count: int) -> float:
-    """URLs popped and settled per second."""
+def pop_done(sieve: urlsieve.Sieve, count: int) -> Speed:
     left = count
-    start = time.perf_counter()
-    while left > 0:
-        leases = sieve.pop(min(POP_BATCH, left))
-        if not leases:
-            raise SystemExit(f"bench: the queue gave nothing with {left} to go")
-        sieve.done(leases)
-        left -= len(leases)
-    return count / (time.perf_counter() - start)
+    speeds: list[Speed] = []
+    with stopwatch(count, speeds):
+        while left > 0:
+            leases = sieve.pop(min(POP_BATCH, left))
+            if not leases:
+                raise SystemExit(f"bench: the queue gave nothing with {left} to go")
+            sieve.done(leases)
+            left -= len(leases)
+    return speeds[0]
 
 
 def bench_groups(rounds: int, total: int, many: int, few: int) -> None:
-    """Cost of pop + done with many groups against few; concurrency=1, so that a pop of 100 visits 100 groups in either."""
+    """pop + done with many groups against few; concurrency=1, so that a pop of 100 visits 100 groups in either."""
 
-    def cost(groups: int) -> float:
+    def speed(groups: int) -> Speed:
         with folder() as path, urlsieve.open(str(path / "store"), durability="full", concurrency=1) as sieve:
             push_all(sieve, pages(total, groups))
-            return 1e6 / pop_done(sieve, min(total, 20_000))
+            return pop_done(sieve, min(total, 20_000))
 
-    costs = interleaved({"many": lambda: cost(many), "few": lambda: cost(few)}, rounds)
+    speeds = interleaved({"many": lambda: speed(many), "few": lambda: speed(few)}, rounds)
     peer_name = f"ours with {few} groups"
-    emit(
-        BENCH, f"pop + done with {many} groups", ours=costs["many"], peer=costs["few"], peer_name=peer_name, unit="µs/URL",
-        queued=total, batch=POP_BATCH,
-    )  # fmt: skip
+    emit_speed(BENCH, f"pop + done with {many} groups", speeds["many"], speeds["few"], peer_name, queued=total, batch=POP_BATCH)
 
 
 def racer(path: str, seed: int, batch: int, gate: object, results: object) -> None:
@@ -209,12 +202,12 @@ def fsync_cost() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench embedded", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the URLs, one round")
+    parser.add_argument("--quick", action="store_true", help="a quarter of the URLs, one round")
     parser.add_argument("--large", action="store_true", help="ten times the URLs")
     parser.add_argument("--rounds", type=int)
     args = parser.parse_args()
     size = 200_000
-    size = size // 10 if args.quick else size * 10 if args.large else size
+    size = size // 4 if args.quick else size * 10 if args.large else size
     rounds = args.rounds or (1 if args.quick else 3)
     machine(BENCH)
     fsync_cost()

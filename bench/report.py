@@ -4,9 +4,11 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 #: On the disk of the checkout, never a memory file system: a store's figures are about a disk.
 OUT = Path(__file__).parent / "out"
@@ -34,13 +36,33 @@ def machine(bench: str) -> None:
     print(json.dumps({"bench": bench, "case": "machine"} | facts), flush=True)
 
 
-def interleaved(cases: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Runs the cases in turn, `rounds` times, and gives the median of each: drift of the machine meets all alike."""
-    seen: dict[str, list[float]] = {name: [] for name in cases}
+class Speed(NamedTuple):
+    """Of one run: URLs per second of wall-clock time, and microseconds of CPU per URL, which a busy machine disturbs less."""
+
+    rate: float
+    cpu: float
+
+
+@contextmanager
+def stopwatch(count: int, speeds: list[Speed]) -> Iterator[None]:
+    """Appends the speed at which `count` URLs were dealt with inside."""
+    start, used = time.perf_counter(), time.process_time()
+    yield
+    speeds.append(Speed(count / (time.perf_counter() - start), (time.process_time() - used) / count * 1e6))
+
+
+def interleaved(cases: dict[str, Callable[[], Speed]], rounds: int) -> dict[str, Speed]:
+    """Runs the cases in turn, `rounds` times, and gives the medians of each: drift of the machine meets all alike."""
+    seen: dict[str, list[Speed]] = {name: [] for name in cases}
     for _ in range(rounds):
         for name, case in cases.items():
             seen[name].append(case())
-    return {name: median(values) for name, values in seen.items()}
+    return {name: Speed(*map(median, zip(*speeds, strict=True))) for name, speeds in seen.items()}
+
+
+def emit_speed(bench: str, case: str, ours: Speed, peer: Speed, peer_name: str, **more: Any) -> None:
+    cpu = {"ours_cpu_us": rounded(ours.cpu), "peer_cpu_us": rounded(peer.cpu)}
+    emit(bench, case, ours=ours.rate, peer=peer.rate, peer_name=peer_name, unit="URLs/s", **cpu, **more)
 
 
 def median(values: Sequence[float]) -> float:
