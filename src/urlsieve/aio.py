@@ -18,6 +18,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import urlsieve
+from urlsieve import arguments
+from urlsieve.arguments import Ticket
+from urlsieve.errors import StoreFull, StoreUnavailable
 from urlsieve.model import EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
@@ -103,18 +106,22 @@ class AsyncSieve:
         return await self._call(self._sieve.settle, list(outcomes))
 
     @asynccontextmanager
-    async def keepalive(self, leases: Lease | Sequence[Lease], seconds: float = 60.0) -> AsyncIterator[list[Lease]]:
+    async def keepalive(self, leases: Ticket | Sequence[Ticket], seconds: float = 60.0) -> AsyncIterator[list[Ticket]]:
         """Extends the leases to `seconds` from now, every third of that, until the block is left. Yields a list that grows by
-        those that turn out to be lost."""
-        batch = [leases] if isinstance(leases, Lease) else list(leases)
-        lost: list[Lease] = []
+        those that turn out to be lost. While the store does not answer it is asked again: what it had extended holds until then."""
+        batch = arguments.tickets(leases)[1]
+        lost: list[Ticket] = []
 
         async def beat() -> None:
-            nearest = min((lease.deadline for lease in batch), default=0.0)
-            # a fresh lease needs nothing yet, one that has waited in a buffer does
-            await asyncio.sleep(min(seconds / 3, max(0.0, nearest - time.time() - seconds * 2 / 3)))
+            # a fresh lease needs nothing yet, one that has waited in a buffer does, and of a token nobody knows
+            deadlines = [lease.deadline if isinstance(lease, Lease) else 0.0 for lease in batch]
+            left = min(deadlines, default=0.0) - self._sieve.now()
+            await asyncio.sleep(min(seconds / 3, max(0.0, left - seconds * 2 / 3)))
             while batch:
-                flags = await self.extend(batch, seconds)
+                try:
+                    flags = await self.extend(list(batch), seconds)
+                except (StoreUnavailable, StoreFull):
+                    flags = [True] * len(batch)
                 lost.extend(lease for lease, kept in zip(batch, flags, strict=True) if not kept)
                 batch[:] = [lease for lease, kept in zip(batch, flags, strict=True) if kept]
                 await asyncio.sleep(seconds / 3)

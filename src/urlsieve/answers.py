@@ -130,6 +130,7 @@ class Stats:
     canonical: Mapping[str, Any]
     bytes: Mapping[str, int | None]
     oldest_pending: float | None
+    oldest_sampled: bool
     epoch: int
     generation: int = 0
 
@@ -156,6 +157,7 @@ class Stats:
             canonical={"version": version, "profile": profile, "rules_generation": counts.rules_generation},
             bytes=counts.bytes,
             oldest_pending=counts.oldest_pending,
+            oldest_sampled=counts.oldest_sampled,
             epoch=counts.epoch,
             generation=counts.generation,
         )

@@ -60,7 +60,10 @@ def names(groups: object) -> list[str]:
 def strings(name: str, values: object) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ConfigError(f"{name} must be a list of URLs")
-    return tuple(values)
+    found = tuple(values)
+    if not all(isinstance(value, str) for value in found):
+        raise ConfigError(f"{name} must be a list of URLs, as text")
+    return found
 
 
 def links_of(values: object) -> tuple[str | URLItem, ...]:
@@ -96,8 +99,7 @@ def checked(outcome: object) -> Outcome:
         raise ConfigError(f"{outcome.kind} needs a reason in words")
     if outcome.final_url is not None and not isinstance(outcome.final_url, str):
         raise ConfigError("final_url must be text")
-    if not all(isinstance(url, str) for url in outcome.redirects):
-        raise ConfigError("redirects must be a list of URLs")
+    strings("redirects", outcome.redirects)
     links_of(outcome.links)
     reason = checks.text("reason", outcome.reason)
     return outcome if reason == outcome.reason else replace(outcome, reason=reason)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from urlsieve.batch import Prepared
 from urlsieve.errors import StoreUnavailable
+from urlsieve.frontier.outcome import Kind, classify
 from urlsieve.frontier.settle import decide, decide_clean
 from urlsieve.model import Change, Health, HealthChange, Lease, OfferRow, Outcome, Row, Settled, State
 from urlsieve.stores.protocol import Store
@@ -101,12 +102,12 @@ def _try(
 
 def _needs_url(outcome: Outcome) -> bool:
     """A failure is remembered by its fingerprint; redirect targets are resolved against the page."""
-    return bool(outcome.kind == "fail" or outcome.redirects or outcome.final_url) or not 200 <= (outcome.status or 200) < 400
+    return bool(outcome.redirects or outcome.final_url) or classify(outcome) in (Kind.FAILED, Kind.THROTTLED)
 
 
 def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> Change:
     """A page that was reached settles the hops that led to it, and itself under its final name."""
-    if outcome.kind != "done" or (change.again is None and change.state is not State.DONE):
+    if classify(outcome) not in (Kind.DONE, Kind.GONE):
         return change
     prepared = targets(row, outcome)
     if prepared is None:

@@ -50,10 +50,13 @@ def readable_info(info: EntryInfo) -> EntryInfo:
 def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], str], subject: str, now: float) -> Why:
     """A URL, or the name of a site or group."""
     if "://" not in subject:
-        row = next(store.groups(subject), None)
-        if row is None:
+        named = store.group(canonicalizer.name_hash(subject), counted=True)
+        site = canonicalizer.canonicalize_many([f"http://{subject}/"])
+        if named is None and not site.rejected:  # any spelling of a site: the group that its fetches go by
+            named = store.group(canonicalizer.name_hash(group_of(site.host(0))), counted=True)
+        if named is None:
             return Why(subject, ("empty",), ("nothing of it was ever queued",))
-        return _of_group(store, row, subject, now)
+        return _of_group(store, named, subject, now)
     keys = canonicalizer.canonicalize_many([subject])
     if keys.rejected:
         raise InvalidURL(keys.reasons[0] or "invalid", subject)
@@ -61,7 +64,9 @@ def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], st
     info = store.info(keys.fingerprints)
     if info.state != "pending":
         return Why(subject, (info.state,), (_state_sentence(info, now),), info.due if info.state == "delayed" else info.deadline)
-    row = next(store.groups(info.group or group_of(keys.host(0))))
+    row = store.group(canonicalizer.name_hash(info.group or group_of(keys.host(0))), counted=True)
+    if row is None:
+        return Why(subject, ("empty",), ("it has just been forgotten",))
     answer = _of_group(store, row, subject, now)
     ahead = info.ahead or 0
     if not ahead:
@@ -120,7 +125,7 @@ def doctor(store: Store, now: float) -> list[Finding]:
     return findings
 
 
-def changed_policy(policy: Policy, change: dict[str, Any]) -> Policy:
+def checked_policy(change: dict[str, Any]) -> dict[str, Any]:
     known = {field.name for field in fields(Policy)}
     for name in change:
         if name not in known:
@@ -138,4 +143,4 @@ def changed_policy(policy: Policy, change: dict[str, Any]) -> Policy:
         if len(shares) != 3 or not any(shares) or sum(shares) > 1000:
             raise ConfigError("shares are three whole numbers, not all zero, at most 1000 in sum")
         change = {**change, "shares": shares}
-    return replace(policy, **change)
+    return change

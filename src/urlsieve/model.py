@@ -312,6 +312,7 @@ class Counts:
     sites: int
     groups: int
     oldest_pending: float | None
+    oldest_sampled: bool  # not all groups were looked at
     bytes: Mapping[str, int | None]
     epoch: int
     generation: int

@@ -73,7 +73,7 @@ def open(
     try:
         _compare(store.header, wanted, store.address)
         if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
-            store.set_policy(replace(store.policy(), **change))
+            store.set_policy(**change)
         return Sieve(store, clock=_clock, chance=_chance)
     except BaseException:
         store.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -38,7 +37,6 @@ class Sieve:
         self._group_of = grouping(header)
         self._generation = 0
         self._reload_rules()
-        self._policy_lock = threading.Lock()
 
     # -- in
 
@@ -218,7 +216,8 @@ class Sieve:
         )
 
     def _accept_links(self, pairs: list[tuple[Ticket, Outcome]]) -> None:
-        """Every page's links under that page's depth and base, all in one step."""
+        """Every page's links under that page's depth and base, all in one step. Those that are refused (bad, or the store is full) are
+        counted like those of any push."""
         rows: list[Row | None] = [None] * len(pairs)
         if any(isinstance(ticket, str) for ticket, _ in pairs):
             rows = self._store.load([arguments.token_of(ticket) for ticket, _ in pairs])[0]
@@ -232,7 +231,7 @@ class Sieve:
                 url, depth = readable(row.url), row.depth
             else:
                 continue  # a lost token: nobody knows which page these were on; its next lease finds them again
-            defaults = Defaults(depth=depth + 1, via=url)
+            defaults = Defaults(depth=depth + 1, via=checks.text("via", url))
             for part in slices(outcome.links):
                 parts.append(self._prepare(part, defaults, outcome.final_url or url))
         if parts:
@@ -309,7 +308,9 @@ class Sieve:
 
     def site(self, name: str) -> SiteHandle:
         name = self._site_name(name)
-        return SiteHandle(self._store, name, self.canonicalizer.name_hash(name), self._clock)
+        group = self._group_of(name)
+        hash_of = self.canonicalizer.name_hash
+        return SiteHandle(self._store, group, hash_of(group), self._clock, site=name, site_id=hash_of(name))
 
     def group(self, name: str) -> GroupHandle:
         if not isinstance(name, str) or not name:
@@ -317,16 +318,23 @@ class Sieve:
         return GroupHandle(self._store, name, self.canonicalizer.name_hash(name), self._clock)
 
     def _site_name(self, name: object) -> str:
-        """Any spelling of host[:port] → the one spelling the store uses."""
+        """Any spelling of host[:port] → the one spelling the store uses. :80 and :443 are part of a site's name only for the other
+        scheme's sites (http://e.com:443), so such a name means that site where the store has it."""
         if not isinstance(name, str) or not name or any(c in name for c in "/?#@\\"):
             raise ConfigError(f"a site is host or host:port, not {name!r}")
         keys = self.canonicalizer.canonicalize_many([f"http://{name}/", f"https://{name}/"])
         if keys.rejected:
             raise InvalidURL("host", name)
-        # the default port of either scheme is no part of a site's name
-        return min(keys.site(0), keys.site(1), key=len)
+        plain, ported = sorted((keys.site(0), keys.site(1)), key=len)
+        if plain != ported and self._store.site(self.canonicalizer.name_hash(ported)) is None:
+            raise ConfigError(f"the store has no site {ported}; pages of the scheme whose port that is are on the site {plain}")
+        return ported
 
     # -- settings and end
+
+    def now(self) -> float:
+        """The time this sieve goes by, in seconds since the epoch."""
+        return self._clock()
 
     @property
     def address(self) -> str:
@@ -338,8 +346,7 @@ class Sieve:
 
     def set_policy(self, **change: Any) -> None:
         """Replaces fields of the policy (see model.Policy) for all workers."""
-        with self._policy_lock:
-            self._store.set_policy(looking.changed_policy(self._store.policy(), change))
+        self._store.set_policy(**looking.checked_policy(change))
 
     def close(self) -> None:
         """Twice is fine."""

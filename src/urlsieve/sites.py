@@ -19,12 +19,12 @@ class GroupHandle:
     @property
     def row(self) -> GroupRow | None:
         """None: no URL of it was ever queued and nothing was set."""
-        return next(self._store.groups(self.name), None)
+        return self._store.group(self._id, counted=True)
 
     @property
     def delay(self) -> float | None:
         """Seconds between two turns; None: the policy's."""
-        row = self.row
+        row = self._store.group(self._id)
         return None if row is None else row.delay
 
     @delay.setter
@@ -34,7 +34,7 @@ class GroupHandle:
     @property
     def concurrency(self) -> int | None:
         """Most leases out at the same time; None: the policy's."""
-        row = self.row
+        row = self._store.group(self._id)
         return None if row is None else row.concurrency
 
     @concurrency.setter
@@ -42,12 +42,12 @@ class GroupHandle:
         self._update(concurrency=checks.optional("concurrency", most, least=1, whole=True))
 
     def block(self, until: float) -> None:
-        """Nothing is given before `until` (epoch seconds)."""
+        """Nothing is given before `until` (epoch seconds). Never shortens a block: `unblock` ends one."""
         self._update(blocked_until=float(checks.number("until", until)))
 
     def unblock(self) -> None:
         """Ends a block, also one that the site's answers caused."""
-        self._update(blocked_until=0.0)
+        self._update(unblocked=True)
 
     def pause(self) -> None:
         self._update(paused=True)
@@ -72,18 +72,26 @@ class GroupHandle:
 
 
 class SiteHandle(GroupHandle):
-    """A site by its name; its turn is that of the group of the same name."""
+    """A site by its name. Its delay, concurrency, block and pause are those of the group that its fetches go by."""
+
+    def __init__(
+        self, store: Store, group: str, group_id: int, clock: Callable[[], float], *, site: str, site_id: int
+    ) -> None:
+        super().__init__(store, group, group_id, clock)
+        self.name, self._group, self._site_id = site, group, site_id
 
     @property
     def counts(self) -> SiteRow | None:
-        return next(self._store.sites(self.name), None)
+        return self._store.site(self._site_id)
 
     @property
     def limit(self) -> int | None:
         """Most URLs accepted of this site; the others are rejected with "limit"."""
-        row = self.counts
-        return None if row is None else row.limit
+        return self._store.limit(self._site_id)
 
     @limit.setter
     def limit(self, most: int | None) -> None:
-        self._store.update_site(self.name, self._id, limit=checks.optional("limit", most, least=0, whole=True))
+        self._store.update_site(self.name, self._site_id, limit=checks.optional("limit", most, least=0, whole=True))
+
+    def _update(self, **change: object) -> None:
+        self._store.update_group(self._group, self._id, self._clock(), **change)

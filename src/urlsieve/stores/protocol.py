@@ -49,7 +49,8 @@ class Store(Protocol):
     def policy(self) -> Policy:
         """The policy all workers share; fresh at every call."""
 
-    def set_policy(self, policy: Policy) -> None: ...
+    def set_policy(self, **change: Any) -> None:
+        """Replaces these fields only, whatever others change at the same time."""
 
     def offer(self, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
         """Mark and enqueue what is new, as one atomic step for the whole batch; the first of equals in a batch wins.
@@ -92,16 +93,25 @@ class Store(Protocol):
     def purge(self, site: str, site_id: int, now: float) -> int:
         """Forget everything of one exact site. The count."""
 
-    def sites(self, name: str | None = None) -> Iterator[SiteRow]:
-        """All sites, or one, with their counts, in slices that hold no long read."""
+    def sites(self) -> Iterator[SiteRow]:
+        """All sites with their counts, in slices that hold no long read."""
 
-    def groups(self, name: str | None = None) -> Iterator[GroupRow]: ...
+    def site(self, site_id: int) -> SiteRow | None: ...
+
+    def limit(self, site_id: int) -> int | None:
+        """Without counting anything."""
+
+    def groups(self) -> Iterator[GroupRow]: ...
+
+    def group(self, group_id: int, *, counted: bool = False) -> GroupRow | None:
+        """`pending` only if `counted`."""
 
     def update_site(self, name: str, site_id: int, **change: Any) -> None:
         """limit=int|None."""
 
     def update_group(self, name: str, group_id: int, now: float, **change: Any) -> None:
-        """delay=, concurrency=, paused=, blocked_until= (0 ends a block and its probing). Takes effect for the next lease of any worker."""
+        """delay=, concurrency=, paused=, blocked_until= (never shortens a block), unblocked=True (ends a block and its probing).
+        Takes effect for the next lease of any worker."""
 
     def blob(self, name: str, key: str, now: float) -> bytes | None: ...
 

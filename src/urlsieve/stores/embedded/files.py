@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import time
+import weakref
 from pathlib import Path
 
 from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
@@ -94,7 +95,8 @@ class FairLock:
     Whoever wants to write queues at `turn` and keeps it until it has `write`: the one that just wrote must queue again behind it.
     If others were waiting when it had finished, it also lets them go first for as long as it had kept them waiting: otherwise, of
     processes that push the same URLs in the same order, the first one is first at every batch and wins them all.
-    Both are advisory locks of the kernel, so a killed process leaves nothing behind.
+    Both are advisory locks of the kernel, so a killed process leaves nothing behind. They belong to the open files, which a fork would
+    share and keep locked: a child closes its copies at once.
     """
 
     #: Seconds of giving way at most, and how often in a row the queue must be seen empty to end it before.
@@ -111,6 +113,7 @@ class FairLock:
             self.close()
             raise StoreUnavailable(f"cannot write in the store's directory {directory}: {error.strerror}") from error
         self._where = directory
+        _open_locks.add(self)
 
     def acquire(self, patience: float) -> None:
         give_up = time.monotonic() + patience
@@ -163,6 +166,17 @@ class FairLock:
         for fd in self._fds:
             os.close(fd)
         self._fds = []
+
+
+_open_locks: weakref.WeakSet[FairLock] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for lock in list(_open_locks):
+        lock.close()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 class NoLock:

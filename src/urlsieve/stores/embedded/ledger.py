@@ -14,6 +14,8 @@ from urlsieve.stores.embedded.files import FairLock, NoLock
 
 #: Parameters per statement: one text for full chunks, so that SQLite's compiled statement is used again.
 CHUNK = 500
+#: Different reasons counted by name, of each kind.
+MOST_REASONS = 200
 _FULL, _NORMAL = 2, 1
 
 
@@ -51,6 +53,7 @@ class Transaction:
         self.executemany = db.executemany
         self.after_commit: list[Callable[[], None]] = []
         self._deltas: dict[str, int] = {}
+        self._tallies: dict[tuple[str, str], int] = {}
         self._read: dict[str, int] | None = None
 
     def rows(self, head: str, values: Sequence[Any], tail: str = "") -> list[Any]:
@@ -81,7 +84,20 @@ class Transaction:
         self.count(name, many)
         return first + 1
 
+    def tally(self, kind: str, reason: str, by: int = 1) -> None:
+        """A count by reason. Reasons are the callers' words: beyond MOST_REASONS of a kind the rest is "other"."""
+        self._tallies[kind, reason[:80]] = self._tallies.get((kind, reason[:80]), 0) + by
+
+    def _flush_tallies(self) -> None:
+        for (kind, reason), by in self._tallies.items():
+            name = f"{kind}.{reason}"
+            if not self.execute("SELECT 1 FROM tally WHERE name = ?", (name,)).fetchone():
+                many = self.execute("SELECT count(*) FROM tally WHERE name > ? AND name < ?", (f"{kind}.", f"{kind}/")).fetchone()[0]
+                name = name if many < MOST_REASONS else f"{kind}.other"
+            self.execute("INSERT INTO tally (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = n + excluded.n", (name, by))
+
     def flush(self) -> None:
+        self._flush_tallies()
         changed = [(name, by) for name, by in self._deltas.items() if by]
         if changed:
             self.executemany(
@@ -184,3 +200,14 @@ class Ledger:
 def scalar(db: sqlite3.Connection, sql: str, parameters: Iterable[Any] = ()) -> Any:
     row = db.execute(sql, tuple(parameters)).fetchone()
     return None if row is None else row[0]
+
+
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """All statements inside see one commit."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")

@@ -8,8 +8,8 @@ from typing import Any
 
 from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
 from urlsieve.stores.embedded import queue, seen
-from urlsieve.stores.embedded.groups import SELECT, Group
-from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
+from urlsieve.stores.embedded.groups import SELECT, Group, load_one
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot
 
 SLICE = 200
 _WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_WITHOUT_TEXT: "dead"}
@@ -17,10 +17,12 @@ _WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_W
 
 def counts(db: sqlite3.Connection, size: int) -> Counts:
     number: dict[str, int] = dict(db.execute("SELECT name, n FROM counter"))
+    tally: dict[str, int] = dict(db.execute("SELECT name, n FROM tally ORDER BY name"))
 
     def by(prefix: str) -> dict[str, int]:
-        return {name[len(prefix) :]: n for name, n in sorted(number.items()) if name.startswith(prefix) and n}
+        return {name[len(prefix) :]: n for name, n in tally.items() if name.startswith(prefix)}
 
+    oldest, sampled = _oldest(db)
     return Counts(
         accepted=number.get("accepted", 0),
         known=number.get("known", 0),
@@ -31,7 +33,8 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
         skipped=by("skipped."),
         sites=number.get("sites", 0),
         groups=number.get("groups", 0),
-        oldest_pending=_oldest(db),
+        oldest_pending=oldest,
+        oldest_sampled=sampled,
         bytes={"seen": None, "queue": None, "text": None, "history": None, "total": size},
         epoch=number.get("epoch", 0),
         generation=number.get("generation", 0),
@@ -39,21 +42,25 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
     )
 
 
-def _oldest(db: sqlite3.Connection) -> float | None:
-    """When the URL that waits longest began to. Exact for the OLDEST_AMONG groups of each place that have waited longest; others are
-    not looked at."""
+def _oldest(db: sqlite3.Connection) -> tuple[float | None, bool]:
+    """About when the URL that waits longest began to (one that was given back counts from when it came first), and whether not all
+    were looked at: at most OLDEST_AMONG groups of each place, those that have waited longest, and MOST_STEPS lines in all."""
     oldest: float | None = None
+    steps, sampled = 0, False
     for where in ("place = 1 ORDER BY since", "place = 2 ORDER BY wake", "place = 3 ORDER BY since"):
-        for (group_id,) in db.execute(f"SELECT id FROM grp WHERE {where} LIMIT {OLDEST_AMONG}").fetchall():
+        groups = db.execute(f"SELECT id FROM grp WHERE {where} LIMIT {OLDEST_AMONG}").fetchall()
+        sampled = sampled or len(groups) == OLDEST_AMONG
+        for (group_id,) in groups:
             for klass in Klass:
                 np: int | None = -(2**62)
-                while (np := scalar(db, _NEXT_PRIORITY, (group_id, klass, np))) is not None:
+                while steps < MOST_STEPS and (np := scalar(db, _NEXT_PRIORITY, (group_id, klass, np))) is not None:
+                    steps += 1
                     since = scalar(db, _FIRST, (group_id, klass, np))
                     oldest = since if oldest is None else min(oldest, since)
-    return oldest
+    return oldest, sampled or steps == MOST_STEPS
 
 
-OLDEST_AMONG = 500
+OLDEST_AMONG, MOST_STEPS = 500, 5000
 _NEXT_PRIORITY = "SELECT np FROM pending WHERE grp = ? AND class = ? AND np > ? ORDER BY np LIMIT 1"
 _FIRST = "SELECT since FROM pending WHERE grp = ? AND class = ? AND np = ? ORDER BY seq LIMIT 1"
 
@@ -71,20 +78,21 @@ def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
     return later is not None and later <= now, later
 
 
-def sites(ledger: Ledger, name: str | None) -> Iterator[SiteRow]:
-    """In slices: no read is open between two rows."""
+def sites(ledger: Ledger) -> Iterator[SiteRow]:
+    """In slices: no read is open between two of them."""
     last = -(2**63)
-    while True:
-        with ledger.read() as db:
-            if name is None:
-                found = db.execute("SELECT id, name, lim FROM site WHERE id > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
-            else:
-                found = db.execute("SELECT id, name, lim FROM site WHERE name = ? AND id > ?", (name, last)).fetchall()
-            rows = [_site(db, *row) for row in found]
-        yield from rows
-        if len(found) < SLICE:
-            return
-        last = found[-1][0]
+    rows: list[Any] = [None]
+    while rows:
+        with ledger.read() as db, snapshot(db):
+            rows = db.execute("SELECT id, name, lim FROM site WHERE id > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
+            found = [_site(db, *row) for row in rows]
+        yield from found
+        last = rows[-1][0] if rows else last
+
+
+def site(db: sqlite3.Connection, site_id: int) -> SiteRow | None:
+    row = db.execute("SELECT id, name, lim FROM site WHERE id = ?", (site_id,)).fetchone()
+    return None if row is None else _site(db, *row)
 
 
 #: The state of what `seen s` names, NULL where it names no text; done is what is neither held nor pending.
@@ -117,24 +125,24 @@ def _site(db: sqlite3.Connection, site_id: int, name: str, limit: int | None) ->
     )
 
 
-def groups(ledger: Ledger, name: str | None) -> Iterator[GroupRow]:
+def groups(ledger: Ledger) -> Iterator[GroupRow]:
     last = -(2**63)
-    while True:
-        with ledger.read() as db:
-            if name is None:
-                found = db.execute(f"{SELECT} > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
-            else:
-                found = db.execute(f"{SELECT.replace('WHERE id', 'WHERE name = ? AND id >')} ?", (name, last)).fetchall()
-            rows = [_group(db, row) for row in found]
-        yield from rows
-        if len(found) < SLICE:
-            return
-        last = found[-1][0]
+    rows: list[Any] = [None]
+    while rows:
+        with ledger.read() as db, snapshot(db):
+            rows = db.execute(f"{SELECT} > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
+            found = [Group(row).value(_pending(db, row[0])) for row in rows]
+        yield from found
+        last = rows[-1][0] if rows else last
 
 
-def _group(db: sqlite3.Connection, row: tuple[Any, ...]) -> GroupRow:
-    pending = scalar(db, "SELECT count(*) FROM pending WHERE grp = ?", (row[0],))
-    return Group(row).value(pending)
+def group(db: sqlite3.Connection, group_id: int, *, counted: bool) -> GroupRow | None:
+    found = load_one(db, group_id)
+    return None if found is None else found.value(_pending(db, group_id) if counted else None)
+
+
+def _pending(db: sqlite3.Connection, group_id: int) -> int:
+    return int(scalar(db, "SELECT count(*) FROM pending WHERE grp = ?", (group_id,)))
 
 
 def info(tx: Transaction, fingerprint: bytes) -> EntryInfo:

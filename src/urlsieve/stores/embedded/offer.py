@@ -33,9 +33,9 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
         for i, key in enumerate(keys):
             if key in found:
                 first.setdefault(key, i)
-        _Known(tx, mode, arrivals, now).handle(list(first.items()), offers.rows(list(first.values())), found, verdicts)
+        _Known(tx, mode, arrivals, now, policy).handle(list(first.items()), offers.rows(list(first.values())), found, verdicts)
     for reason, many in offers.rejected.items():
-        tx.count(f"rejected.{reason}", many)
+        tx.tally("rejected", reason, many)
     arrivals.write(tx, policy, now)
     return bytes(verdicts)
 
@@ -53,9 +53,10 @@ def _take(
     sites: Sites,
 ) -> None:
     """What was not seen: marked, and queued unless the mode only marks."""
-    limits = Limits(tx)
-    if mode is not Mode.MARK_KNOWN and (limits or policy.high_water is not None):
-        fresh = _allowed(tx, offers, fresh, mode, verdicts, policy, limits)
+    if mode is not Mode.MARK_KNOWN:
+        gate = _Gate(tx, mode, policy)
+        if not gate.is_open():
+            fresh = _allowed(gate, offers, fresh, verdicts)
     keys, at = list(fresh), list(fresh.values())
     for i in at:
         verdicts[i] = _NEW
@@ -89,33 +90,52 @@ def _take(
             queue.enqueue(tx, list(zip(ids, rows, strict=True)), Klass.NEW, arrivals, now, at_end=False)
 
 
-def _allowed(
-    tx: Transaction, offers: Offers, fresh: dict[bytes, int], mode: Mode, verdicts: bytearray, policy: Policy, limits: Limits
-) -> dict[bytes, int]:
-    """Those that the limits of sites and the high-water mark let in."""
-    mark = None if mode is Mode.MARK_DONE else policy.high_water
-    waiting = tx.value("pending") + tx.value("delayed")
+class _Gate:
+    """Limits of sites and the high-water mark: what is accepted for the first time must pass. Usually open, and then nothing is asked."""
+
+    def __init__(self, tx: Transaction, mode: Mode, policy: Policy) -> None:
+        self.tx = tx
+        self.limits = Limits(tx)
+        self.mark = None if mode is Mode.MARK_DONE else policy.high_water
+        self.waiting = 0 if self.mark is None else tx.value("pending") + tx.value("delayed")
+
+    def is_open(self) -> bool:
+        return self.mark is None and not self.limits
+
+    def refuses(self, key: bytes, priority: int) -> int | None:
+        """The verdict that refuses it; None lets it in, counted."""
+        if not self.limits.allow(key):
+            self.tx.tally("rejected", "limit")
+            return int(Verdict.LIMIT)
+        if self.mark is not None and self.waiting >= (self.mark if priority <= LOW_PRIORITY else self.mark * HEADROOM):
+            self.tx.tally("rejected", "full")
+            return int(Verdict.FULL)
+        self.waiting += 1
+        self.limits.taken(key)
+        return None
+
+    def write(self) -> None:
+        self.limits.write()
+
+
+def _allowed(gate: _Gate, offers: Offers, fresh: dict[bytes, int], verdicts: bytearray) -> dict[bytes, int]:
     kept = {}
     for (key, i), row in zip(fresh.items(), offers.rows(list(fresh.values())), strict=True):
-        if not limits.allow(key):
-            verdicts[i] = int(Verdict.LIMIT)
-            tx.count("rejected.limit")
-        elif mark is not None and waiting >= (mark if row.priority <= LOW_PRIORITY else mark * HEADROOM):
-            verdicts[i] = int(Verdict.FULL)
-            tx.count("rejected.full")
-        else:
-            waiting += 1
-            limits.taken(key)
+        refused = gate.refuses(key, row.priority)
+        if refused is None:
             kept[key] = i
-    limits.write()
+        else:
+            verdicts[i] = refused
+    gate.write()
     return kept
 
 
 class _Known:
     """RAISE and AGAIN on what is seen already."""
 
-    def __init__(self, tx: Transaction, mode: Mode, arrivals: Arrivals, now: float) -> None:
+    def __init__(self, tx: Transaction, mode: Mode, arrivals: Arrivals, now: float, policy: Policy) -> None:
         self.tx, self.mode, self.arrivals, self.now = tx, mode, arrivals, now
+        self.gate = _Gate(tx, mode, policy)
 
     def handle(self, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray) -> None:
         spots = queue.locate(self.tx, [found[key] for key, _ in old if found[key] > 0])
@@ -126,6 +146,7 @@ class _Known:
                 verdicts[i] = self._undone(row, spot)
             elif self.mode is Mode.AGAIN:
                 verdicts[i] = self._revive(row, key, entry)
+        self.gate.write()
 
     def _undone(self, row: OfferRow, spot: Spot) -> int:
         if spot.state in (State.PENDING, State.DELAYED):
@@ -156,7 +177,7 @@ class _Known:
         elif delayed:
             queue.let_go(self.tx, [spot.id])
             self.tx.count("delayed", -1)
-            arrived = spot._replace(priority=priority, seq=self.tx.take("entry"))
+            arrived = spot._replace(priority=priority, seq=self.tx.take("entry"), since=self.now)
             queue.put_pending(self.tx, [arrived], self.arrivals)
         else:
             queue.take_pending(self.tx, [spot])
@@ -174,11 +195,11 @@ class _Known:
         """Seen, but not in the queue: done, known, or dead long ago. Where its text is kept it stays as first found."""
         klass = Klass.REVISIT
         if entry == seen.KNOWN:
+            refused = self.gate.refuses(key, row.priority)
+            if refused is not None:
+                return refused
             self.tx.count("known", -1)
             self.tx.count("accepted")
-            limits = Limits(self.tx)
-            limits.taken(key)
-            limits.write()
         elif entry == seen.DEAD_WITHOUT_TEXT:
             klass = Klass.RETRY
             self.tx.count("dead", -1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from urlsieve.model import Columns, Klass, OfferRow, State
 from urlsieve.stores.embedded.groups import PENDING, Arrivals
@@ -64,7 +64,13 @@ def insert_text(tx: Transaction, found: Iterable[tuple[int, bytes, OfferRow]]) -
 def enqueue(tx: Transaction, found: Sequence[tuple[int, OfferRow]], klass: Klass, arrivals: Arrivals, now: float, *, at_end: bool) -> None:
     """Pending, or delayed until due, with a new count of attempts. Their text is there. `at_end`: they come back, so they arrive now."""
     extras, later, pending, moved = [], [], [], []
+    had: dict[int, tuple[Any, ...]] = {}
+    if at_end:  # a dead URL still has what it was pushed with
+        had = {row[0]: row[1:] for row in tx.rows("SELECT id, via, meta, variant FROM extra WHERE id IN", [entry for entry, _ in found])}
     for entry, row in found:
+        if entry in had:
+            via, meta, variant = had[entry]
+            row = row._replace(via=row.via or via, meta=row.meta or meta, variant=row.variant or variant or b"")
         seq = tx.take("entry") if at_end else entry
         if row.via is not None or row.meta is not None or row.variant:
             extras.append((entry, row.via, row.meta, row.variant or None))

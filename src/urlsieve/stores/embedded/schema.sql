@@ -3,6 +3,8 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 
 -- Every count is kept on its own and never as a difference of others; `verify --deep` compares them with an enumeration.
 CREATE TABLE counter (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+-- Counts by reason, in callers' words for the skipped: never read by the flow.
+CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 
 -- The seen set. entry: id in `text` (done, unless in `pending` or `held`), or 0 done without text, -1 known (imported, never accepted),
 -- -2 dead without text.
@@ -95,5 +97,6 @@ CREATE INDEX grp_longest ON grp (since) WHERE place = 1;
 CREATE INDEX grp_held ON grp (since) WHERE place = 3;
 CREATE INDEX grp_wake ON grp (wake) WHERE place = 2;
 
-CREATE TABLE blob (name TEXT, key TEXT, value BLOB NOT NULL, expires REAL NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID;
+CREATE TABLE blob (name TEXT, key TEXT, expires REAL NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key));
+CREATE INDEX blob_expires ON blob (expires);
 CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, token INTEGER NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;

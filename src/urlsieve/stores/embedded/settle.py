@@ -12,13 +12,13 @@ from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, sav
 from urlsieve.stores.embedded.lease import token_parts
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.queue import Spot
-from urlsieve.stores.embedded.sites import Sites, site_id
+from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 
 _LEASED = (
-    "SELECT id, counter, chance, grp, priority, again, seq, attempt, class, deadline, excused, failed_at "
+    "SELECT id, counter, chance, grp, priority, again, seq, since, attempt, class, deadline, excused, failed_at "
     "FROM held WHERE state = 1 AND id IN"
 )
-_LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again, seq FROM held WHERE state = 1 AND id IN"
+_LEASED_SHORT = "SELECT id, counter, chance, grp, priority, again, seq, since FROM held WHERE state = 1 AND id IN"
 
 
 class Conflict(Exception):
@@ -65,7 +65,7 @@ def load_rows(tx: Transaction, tokens: Sequence[str], whole: bool) -> tuple[list
         sites = dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(text[0]) for text in texts.values()})))
     rows = {}
     for text, row in have.items():
-        entry, _, _, group, priority, again, _, attempt, klass, deadline, excused, failed_at = row
+        entry, _, _, group, priority, again, _, _, attempt, klass, deadline, excused, failed_at = row
         fp, url, depth = texts[entry] if whole else (b"", "", 0)
         site = sites[site_id(fp)] if whole else ""
         known = (text, fp, url, site, groups[group].name, group, priority, depth, attempt, _KLASSES[klass], deadline)
@@ -131,12 +131,12 @@ class Settling:
         if change.next_turn:
             self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn)
         if change.counted is not None:
-            self.tx.count(f"skipped.{change.counted}")
+            self.tx.tally("skipped", change.counted)
         if state is State.DONE:
             self.done.append(entry)
             return
         if state is State.PENDING:
-            place = (group_id, int(change.klass), row[4], row[6], self.now, change.attempt, change.excused, change.failed_at)
+            place = (group_id, int(change.klass), row[4], row[6], row[7], change.attempt, change.excused, change.failed_at)
             self.back.append(Spot(entry, State.PENDING, *place))
             return
         settled = self.now if state is State.DEAD else None
@@ -216,6 +216,10 @@ def _record_new(
     seen.assign(tx, [(entry, fp) for fp, entry in marks if fp in found])
     unseen = {fp: entry for fp, entry in marks if fp not in found}
     seen.add(tx, list(unseen), list(unseen.values()))
+    limits = Limits(tx)  # they are accepted, also beyond the limit: they were fetched
+    for fp in new:
+        limits.taken(fp)
+    limits.write()
     tx.count("known", -sum(fp in found for fp in new))
     tx.count("accepted", len(new))
     tx.count("done", len(new))

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreMismatch, StoreUnavailable
-from urlsieve.model import Change, Counts, EntryInfo, GroupRow, Header, HealthChange, Mode, Offers, Policy, Row, SiteRow
+from urlsieve.frontier.health import until
+from urlsieve.model import Change, Counts, EntryInfo, GroupRow, Header, Health, HealthChange, Mode, Offers, Policy, Row, SiteRow
 from urlsieve.stores.embedded import drop, files, groups, look, offer, seen, settle
-from urlsieve.stores.embedded.lease import Leasing, finish, next_at, tidy
-from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, translate
+from urlsieve.stores.embedded.lease import Leasing, finish, next_at
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot, translate
 from urlsieve.stores.embedded.sites import Sites
+from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
 from urlsieve.stores.protocol import Leased, Offered
 
@@ -111,8 +113,9 @@ class EmbeddedStore:
             self._policy, self._policy_text = Policy(**fields), text
         return self._policy
 
-    def set_policy(self, policy: Policy) -> None:
+    def set_policy(self, **change: Any) -> None:
         with self._ledger.write() as tx:
+            policy = replace(self._policy_in(tx.db), **change)
             tx.execute("UPDATE meta SET value = ? WHERE name = 'policy'", (json.dumps(asdict(policy)),))
             # who is held out or waits may be let in by the new policy: looked at again at the next lease
             tx.execute("UPDATE grp SET place = 1, wake = NULL WHERE place IN (2, 3)")
@@ -165,7 +168,7 @@ class EmbeddedStore:
             return settle.extend(tx, tokens, now + ttl)
 
     def load(self, tokens: Sequence[str], *, whole: bool = True) -> tuple[list[Row | None], dict[int, GroupRow]]:
-        with self._ledger.read() as db:
+        with self._ledger.read() as db, snapshot(db):
             return settle.load_rows(Transaction(db), tokens, whole)
 
     def settle(
@@ -187,11 +190,24 @@ class EmbeddedStore:
 
     # -- sites and groups
 
-    def sites(self, name: str | None = None) -> Iterator[SiteRow]:
-        return look.sites(self._ledger, name)
+    def sites(self) -> Iterator[SiteRow]:
+        return look.sites(self._ledger)
 
-    def groups(self, name: str | None = None) -> Iterator[GroupRow]:
-        return look.groups(self._ledger, name)
+    def site(self, site_id: int) -> SiteRow | None:
+        with self._ledger.read() as db, snapshot(db):
+            return look.site(db, site_id)
+
+    def limit(self, site_id: int) -> int | None:
+        with self._ledger.read() as db:
+            limit: int | None = scalar(db, "SELECT lim FROM site WHERE id = ?", (site_id,))
+            return limit
+
+    def groups(self) -> Iterator[GroupRow]:
+        return look.groups(self._ledger)
+
+    def group(self, group_id: int, *, counted: bool = False) -> GroupRow | None:
+        with self._ledger.read() as db, snapshot(db):
+            return look.group(db, group_id, counted=counted)
 
     def update_site(self, name: str, site_id: int, **change: Any) -> None:
         limit = change.pop("limit")
@@ -215,8 +231,9 @@ class EmbeddedStore:
                 group = groups.Group(tx.execute(f"{groups.SELECT} = ?", (group_id,)).fetchone())
             for field, value in change.items():
                 if field == "blocked_until":
-                    health = replace(group.health, blocked_until=value, version=group.health.version + 1)
-                    group.health = health if value else replace(health, blocks=0, failures=0, several=False, failed_url=b"")
+                    group.health = replace(until(group.health, value), version=group.health.version + 1)
+                elif field == "unblocked":
+                    group.health = Health(version=group.health.version + 1, ok_at=group.health.ok_at)
                 elif field in ("delay", "concurrency", "paused"):
                     setattr(group, field, value)
                 else:
@@ -233,9 +250,10 @@ class EmbeddedStore:
         if value is not None and len(value) > MOST_BLOB:
             raise ConfigError(f"the blob {key!r} of {name} has {len(value)} bytes; at most {MOST_BLOB} are kept")
         with self._ledger.write() as tx:
-            tx.execute("DELETE FROM blob WHERE (name = ? AND key = ?) OR expires <= ?", (name, key, now))
+            tx.execute("DELETE FROM blob WHERE name = ? AND key = ?", (name, key))
+            tx.execute("DELETE FROM blob WHERE (name, key) IN (SELECT name, key FROM blob WHERE expires <= ? LIMIT 100)", (now,))
             if value is not None:
-                tx.execute("INSERT INTO blob (name, key, value, expires) VALUES (?, ?, ?, ?)", (name, key, value, now + ttl))
+                tx.execute("INSERT INTO blob (name, key, expires, value) VALUES (?, ?, ?, ?)", (name, key, now + ttl, value))
 
     # -- locks
 
@@ -256,16 +274,16 @@ class EmbeddedStore:
     # -- looking
 
     def info(self, fingerprint: bytes) -> EntryInfo:
-        with self._ledger.read() as db:
+        with self._ledger.read() as db, snapshot(db):
             return look.info(Transaction(db), fingerprint)
 
     def ready(self, now: float) -> tuple[bool, float | None]:
-        with self._ledger.read() as db:
+        with self._ledger.read() as db, snapshot(db):
             return look.ready(db, now)
 
     def counts(self, now: float) -> Counts:
         size = sum(p.stat().st_size for p in self._directory.iterdir() if p.is_file()) if self._directory else self._memory_size()
-        with self._ledger.read() as db, _snapshot(db):
+        with self._ledger.read() as db, snapshot(db):
             return look.counts(db, size)
 
     def _memory_size(self) -> int:
@@ -273,7 +291,7 @@ class EmbeddedStore:
             return int(scalar(db, "PRAGMA page_count")) * int(scalar(db, "PRAGMA page_size"))
 
     def verify(self, deep: bool = False) -> list[str]:
-        with self._ledger.read() as db, _snapshot(db):
+        with self._ledger.read() as db, snapshot(db):
             return verify(db, deep=deep)
 
     def doctor(self) -> list[tuple[str, str, str]]:
@@ -298,19 +316,6 @@ class EmbeddedStore:
 
     def close(self) -> None:
         self._ledger.close()
-
-
-class _snapshot:  # noqa: N801 - used as a word: with _snapshot(db)
-    """All statements inside see one commit."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN")
-
-    def __exit__(self, *exc: object) -> None:
-        self._db.execute("ROLLBACK")
 
 
 def _fill(db: sqlite3.Connection, header: Header, policy: Policy) -> None:
