@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.baseline import PlainQueue
-from bench.report import OUT, Speed, emit, emit_speed, interleaved, machine, stopwatch
+from bench.report import OUT, Speed, emit, emit_speed, interleaved_speeds, machine, stopwatch
 
 import urlsieve
 
@@ -91,7 +91,7 @@ def timed_push(urls: Sequence[str]) -> dict[str, Callable[[], Speed]]:
 
 
 def bench_push(case: str, urls: Sequence[str], rounds: int) -> None:
-    rates = interleaved(timed_push(urls), rounds)
+    rates = interleaved_speeds(timed_push(urls), rounds)
     for peer in ("seen", "seen and queue"):
         peer_name = f"sqlite INSERT OR IGNORE, {peer}"
         emit_speed(BENCH, case, rates["ours"], rates[peer], peer_name, urls=len(urls), batch=PUSH_BATCH, sites=SITES)
@@ -116,7 +116,7 @@ def bench_pop(urls: Sequence[str], count: int, rounds: int) -> None:
             peer.close()
         return speeds[0]
 
-    rates = interleaved({"ours": ours, "plain": plain}, rounds)
+    rates = interleaved_speeds({"ours": ours, "plain": plain}, rounds)
     peer_name = "sqlite queue table, first in first out"
     sizes = {"urls": count, "batch": POP_BATCH, "groups": SITES, "queued": len(urls)}
     emit_speed(BENCH, "pop + done", rates["ours"], rates["plain"], peer_name, **sizes)
@@ -143,7 +143,7 @@ def bench_groups(rounds: int, total: int, many: int, few: int) -> None:
             push_all(sieve, pages(total, groups))
             return pop_done(sieve, min(total, 20_000))
 
-    speeds = interleaved({"many": lambda: speed(many), "few": lambda: speed(few)}, rounds)
+    speeds = interleaved_speeds({"many": lambda: speed(many), "few": lambda: speed(few)}, rounds)
     peer_name = f"ours with {few} groups"
     emit_speed(BENCH, f"pop + done with {many} groups", speeds["many"], speeds["few"], peer_name, queued=total, batch=POP_BATCH)
 

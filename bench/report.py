@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 #: On the disk of the checkout, never a memory file system: a store's figures are about a disk.
 OUT = Path(__file__).parent / "out"
@@ -51,13 +53,23 @@ def stopwatch(count: int, speeds: list[Speed]) -> Iterator[None]:
     speeds.append(Speed(count / (time.perf_counter() - start), (time.process_time() - used) / count * 1e6))
 
 
-def interleaved(cases: dict[str, Callable[[], Speed]], rounds: int) -> dict[str, Speed]:
-    """Runs the cases in turn, `rounds` times, and gives the medians of each: drift of the machine meets all alike."""
-    seen: dict[str, list[Speed]] = {name: [] for name in cases}
+def rounds_of(cases: dict[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+    """Runs the cases in turn, `rounds` times: drift of the machine meets all alike."""
+    seen: dict[str, list[T]] = {name: [] for name in cases}
     for _ in range(rounds):
         for name, case in cases.items():
             seen[name].append(case())
-    return {name: Speed(*map(median, zip(*speeds, strict=True))) for name, speeds in seen.items()}
+    return seen
+
+
+def interleaved(cases: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The median of each case."""
+    return {name: median(values) for name, values in rounds_of(cases, rounds).items()}
+
+
+def interleaved_speeds(cases: dict[str, Callable[[], Speed]], rounds: int) -> dict[str, Speed]:
+    """The medians of each case."""
+    return {name: Speed(*map(median, zip(*values, strict=True))) for name, values in rounds_of(cases, rounds).items()}
 
 
 def emit_speed(bench: str, case: str, ours: Speed, peer: Speed, peer_name: str, **more: Any) -> None:
