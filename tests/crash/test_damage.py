@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -255,4 +256,24 @@ def test_lock_files_that_are_gone_are_made_again(store):
             path.unlink()
     with urlsieve.open(str(store)) as sieve:
         assert 5 == sieve.push(pages(5)).new
+        check_conservation(sieve)
+
+
+def test_a_token_given_after_a_copy_was_made_is_refused_by_the_restored_copy(fast_path):
+    store, copy = fast_path / "store", fast_path / "copy"
+    with urlsieve.open(str(store)) as sieve:
+        sieve.push(pages(3))
+        (before,) = sieve.pop(1)
+    shutil.copytree(store, copy)
+    with urlsieve.open(str(store)) as sieve:
+        after = sieve.pop(2)
+    shutil.rmtree(store)
+    copy.rename(store)
+    with urlsieve.open(str(store)) as sieve:
+        assert "done" == sieve.done(before).state
+        again = sieve.pop(2)
+        assert [lease.url for lease in after] == [lease.url for lease in again]
+        assert set() == {lease.token for lease in after} & {lease.token for lease in again}
+        assert ["lost", "lost"] == [settled.state for settled in sieve.done(after)]
+        assert ["done", "done"] == [settled.state for settled in sieve.done(again)]
         check_conservation(sieve)

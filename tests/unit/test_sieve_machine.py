@@ -104,10 +104,11 @@ class SieveMachine(RuleBasedStateMachine):
             assert verdict == "new"
             self.model[url] = Entry("delayed" if wait else "pending", 0, at)
         elif entry.known:
-            entry.known = False
+            entry.known, entry.priority = False, 0
             self.waits(entry, at)
         elif entry.state in ("done", "dead"):
             assert verdict == "requeued"
+            entry.priority = 0  # this push's
             self.waits(entry, at)
         elif entry.state == "leased":
             assert verdict == "requeued"
