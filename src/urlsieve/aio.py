@@ -111,16 +111,20 @@ class AsyncSieve:
         those that turn out to be lost. While the store does not answer it is asked again: what it had extended holds until then."""
         batch = arguments.tickets(leases)[1]
         lost: list[Ticket] = []
+        failure: list[Exception] = []  # the last beat's, if it had one
+
+        # a fresh lease needs nothing yet, one that has waited in a buffer does, and of a token nobody knows
+        deadlines = [lease.deadline if isinstance(lease, Lease) else 0.0 for lease in batch]
+        left = min(deadlines, default=0.0) - self.now()
 
         async def beat() -> None:
-            # a fresh lease needs nothing yet, one that has waited in a buffer does, and of a token nobody knows
-            deadlines = [lease.deadline if isinstance(lease, Lease) else 0.0 for lease in batch]
-            left = min(deadlines, default=0.0) - self._sieve.now()
             await asyncio.sleep(min(seconds / 3, max(0.0, left - seconds * 2 / 3)))
             while batch:
                 try:
                     flags = await self.extend(list(batch), seconds)
-                except (StoreUnavailable, StoreFull):
+                    failure.clear()
+                except (StoreUnavailable, StoreFull) as error:
+                    failure[:] = [error]
                     flags = [True] * len(batch)
                 lost.extend(lease for lease, kept in zip(batch, flags, strict=True) if not kept)
                 batch[:] = [lease for lease, kept in zip(batch, flags, strict=True) if kept]
@@ -135,6 +139,8 @@ class AsyncSieve:
             await asyncio.wait([task])
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
+            if failure:
+                raise failure[0]
 
     # -- questions and operation ---------------------------------------------------------------------------
 
@@ -186,13 +192,16 @@ class AsyncSieve:
     def group(self, name: str) -> AsyncHandle:
         return AsyncHandle(self, lambda: self._sieve.group(name))
 
-    async def wait(self, timeout: float) -> bool:
+    def now(self) -> float:
+        return self._sieve.now()
+
+    async def wait(self, timeout: float, *, groups: Sequence[str] | None = None) -> bool:
         """True as soon as something may be popped, False after `timeout` seconds. Other verbs go on meanwhile."""
         deadline = time.monotonic() + timeout
         pause = 0.01
         while True:
             # a look of no length: a wait inside the thread would hold up every other verb of this sieve
-            if await self._call(self._sieve.wait, 0.0):
+            if await self._call(self._sieve.wait, 0.0, groups=groups):
                 return True
             left = deadline - time.monotonic()
             if left <= 0:

@@ -51,10 +51,10 @@ def lost(ticket: Ticket) -> LeaseLost:
 def names(groups: object) -> list[str]:
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise ConfigError("groups must be a list of group names")
-    found = list(dict.fromkeys(groups))
+    found = list(groups)
     if not all(isinstance(name, str) for name in found):
         raise ConfigError("groups must be a list of group names")
-    return found
+    return list(dict.fromkeys(checks.text("groups", name) or "" for name in found))
 
 
 def strings(name: str, values: object) -> tuple[str, ...]:

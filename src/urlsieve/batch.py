@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
@@ -57,7 +57,9 @@ def prepare(
     items: dict[int, URLItem] = {}
     texts: list[str | bytes] = []
     for i, url in enumerate(urls):
-        if isinstance(url, (str, bytes)):
+        if isinstance(url, str):
+            texts.append(url if url.isascii() else as_found(url))
+        elif isinstance(url, bytes):
             texts.append(url)
         elif isinstance(url, URLItem):
             items[i] = url
@@ -96,7 +98,17 @@ def _text_of(item: URLItem) -> str | bytes:
     checks.number("priority", item.priority, whole=True)
     checks.number("depth", item.depth, whole=True, least=0)
     checks.optional("due", item.due)
-    return item.url
+    return as_found(item.url)
+
+
+def as_found(url: str | bytes) -> str | bytes:
+    """A lease's url, given back, is the URL that was pushed: text in which surrogateescape stands for bytes is taken as those bytes."""
+    if isinstance(url, bytes) or url.isascii() or not any("\udc80" <= c <= "\udcff" for c in url):
+        return url
+    try:
+        return url.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # other lone surrogates too: it is text, and they become U+FFFD
+        return url
 
 
 #: Stands for a URL given as text among items: everything from the call.
@@ -198,10 +210,10 @@ def merge(parts: list[Prepared]) -> Offers:
             rejected[reason] = rejected.get(reason, 0) + many
 
     def rows(at: Sequence[int]) -> list[OfferRow]:
-        found = []
-        for i in at:
-            part, its = sources[i]
-            found += part.offers.rows((its,))
+        found: list[OfferRow] = []
+        for _, same in groupby(at, key=lambda i: id(sources[i][0])):
+            positions = list(same)
+            found += sources[positions[0]][0].offers.rows([sources[i][1] for i in positions])
         return found
 
     return Offers(b"".join(part.offers.fingerprints for part in parts), rows, rejected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from urlsieve.stores.protocol import Store
 SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
 
 
-def wait(store: Store, timeout: float, clock: Callable[[], float]) -> bool:
+def wait(store: Store, timeout: float, clock: Callable[[], float], group_ids: Sequence[int] | None = None) -> bool:
     """Polls the store's cheap sign of change, and looks closer when there is one or when time itself may have brought something."""
     end = time.monotonic() + timeout
     pause = SHORTEST_POLL
@@ -32,7 +32,7 @@ def wait(store: Store, timeout: float, clock: Callable[[], float]) -> bool:
             if fresh != sign:
                 pause = SHORTEST_POLL
             sign = fresh
-            ready, later = store.ready(now)
+            ready, later = store.ready(now, group_ids)
             if ready:
                 return True
         left = end - time.monotonic()
@@ -49,6 +49,7 @@ def readable_info(info: EntryInfo) -> EntryInfo:
 
 def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], str], subject: str, now: float) -> Why:
     """A URL, or the name of a site or group."""
+    subject = checks.text("site_or_url", subject) or ""
     if "://" not in subject:
         named = store.group(canonicalizer.name_hash(subject), counted=True)
         site = canonicalizer.canonicalize_many([f"http://{subject}/"])
@@ -127,6 +128,8 @@ def doctor(store: Store, now: float) -> list[Finding]:
 
 def checked_policy(change: dict[str, Any]) -> dict[str, Any]:
     known = {field.name for field in fields(Policy)}
+    if not isinstance(change.get("keep_urls", True), bool):
+        raise ConfigError("keep_urls must be True or False")
     for name in change:
         if name not in known:
             raise ConfigError(f"the policy has no field {name!r}; it has {', '.join(sorted(known))}")
@@ -139,6 +142,8 @@ def checked_policy(change: dict[str, Any]) -> dict[str, Any]:
     if "max_attempts" in change:
         checks.number("max_attempts", change["max_attempts"], least=1, whole=True)
     if "shares" in change:
+        if not isinstance(change["shares"], (tuple, list)):
+            raise ConfigError("shares are three whole numbers")
         shares = tuple(checks.number("shares", share, least=0, whole=True) for share in change["shares"])
         if len(shares) != 3 or not any(shares) or sum(shares) > 1000:
             raise ConfigError("shares are three whole numbers, not all zero, at most 1000 in sum")

@@ -9,7 +9,7 @@ from typing import Any
 from urlsieve import arguments, checks, deciding, looking
 from urlsieve.answers import Finding, Leases, Report, Stats, Why
 from urlsieve.arguments import Ticket
-from urlsieve.batch import Defaults, Prepared, as_given, merge, prepare, readable, slices
+from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, StoreUnavailable
 from urlsieve.grouping import grouping
@@ -234,8 +234,14 @@ class Sieve:
             defaults = Defaults(depth=depth + 1, via=checks.text("via", url))
             for part in slices(outcome.links):
                 parts.append(self._prepare(part, defaults, outcome.final_url or url))
-        if parts:
-            self._offer_parts(parts, Mode.NEW, Report())
+        step: list[Prepared] = []
+        for prepared in parts:  # steps of at most MOST: repeating some of them after a crash is harmless
+            if step and sum(before.total for before in step) + prepared.total > MOST:
+                self._offer_parts(step, Mode.NEW, Report())
+                step = []
+            step.append(prepared)
+        if step:
+            self._offer_parts(step, Mode.NEW, Report())
 
     def _targets(self, row: Row, outcome: Outcome) -> Prepared | None:
         """Redirect hops and the final URL, resolved against the page."""
@@ -264,17 +270,20 @@ class Sieve:
 
     def info(self, url: str | bytes, *, variant: bytes = b"") -> EntryInfo:
         """State, attempts and place of one URL. InvalidURL if it is none."""
-        found = self._store.info(self.canonicalizer.fingerprint(url, variant=variant))
+        if not isinstance(url, (str, bytes)) or not isinstance(variant, bytes):
+            raise ConfigError("a URL is str or bytes, its variant bytes")
+        found = self._store.info(self.canonicalizer.fingerprint(as_found(url), variant=variant))
         return looking.readable_info(found)
 
     def why(self, site_or_url: str) -> Why:
         """Why is nothing fetched of this group, site or URL."""
         return looking.why(self._store, self.canonicalizer, self._group_of, site_or_url, self._clock())
 
-    def wait(self, timeout: float) -> bool:
-        """Until something may be popped (True) or `timeout` seconds have passed (False)."""
+    def wait(self, timeout: float, *, groups: Iterable[str] | None = None) -> bool:
+        """Until something may be popped (True; with `groups`, of these) or `timeout` seconds have passed (False)."""
         checks.number("timeout", timeout, least=0)
-        return looking.wait(self._store, float(timeout), self._clock)
+        ids = None if groups is None else [self.canonicalizer.name_hash(name) for name in arguments.names(groups)]
+        return looking.wait(self._store, float(timeout), self._clock, ids)
 
     def stats(self) -> Stats:
         return Stats.of(self._store.counts(self._clock()), profile=self._store.header.profile, version=CANONICAL_VERSION)
@@ -315,6 +324,7 @@ class Sieve:
     def group(self, name: str) -> GroupHandle:
         if not isinstance(name, str) or not name:
             raise ConfigError(f"a group's name is text, not {name!r}")
+        name = checks.text("name", name) or ""
         return GroupHandle(self._store, name, self.canonicalizer.name_hash(name), self._clock)
 
     def _site_name(self, name: object) -> str:

@@ -57,6 +57,7 @@ class GroupHandle:
 
     def blob(self, key: str, value: bytes | None = None, *, ttl: float = 86400.0) -> bytes | None:
         """One shared copy, at most 512 KiB (robots.txt, a cookie): with `value` it is set for `ttl` seconds, without it is read."""
+        key = checks.text("key", key) or ""
         if value is None:
             return self._store.blob(self.name, key, self._clock())
         if not isinstance(value, (bytes, bytearray, memoryview)):

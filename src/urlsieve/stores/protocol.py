@@ -131,7 +131,7 @@ class Store(Protocol):
 
     def info(self, fingerprint: bytes) -> EntryInfo: ...
 
-    def ready(self, now: float) -> tuple[bool, float | None]:
+    def ready(self, now: float, group_ids: Sequence[int] | None = None) -> tuple[bool, float | None]:
         """Whether a lease would give something now; if not, when it may (None: not by time alone)."""
 
     def counts(self, now: float) -> Counts: ...

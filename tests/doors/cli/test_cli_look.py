@@ -198,7 +198,7 @@ def test_verify_says_sound_of_a_sound_store(cli: Cli, pushed: Pushed) -> None:
 def break_a_count(cli: Cli) -> None:
     """One waiting entry goes behind the counters' back."""
     database = sqlite3.connect(Path(cli.store) / "ledger.db")
-    assert 1 == database.execute("DELETE FROM queue WHERE id = (SELECT min(id) FROM queue)").rowcount
+    assert 1 == database.execute("DELETE FROM pending WHERE id = (SELECT min(id) FROM pending)").rowcount
     database.commit()
     database.close()
 

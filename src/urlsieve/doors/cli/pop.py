@@ -49,7 +49,7 @@ def _pop(sieve: Sieve, namespace: argparse.Namespace) -> list[Lease]:
         left = until - time.monotonic()
         if leases or left <= 0:
             return leases
-        sieve.wait(left)
+        sieve.wait(left, groups=namespace.groups or None)
 
 
 def as_json(lease: Lease) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from urlsieve.model import Policy
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import load, refresh, save
 from urlsieve.stores.embedded.ledger import Transaction
+from urlsieve.stores.embedded.sites import site_id as site_id_of
 
 _WITHOUT_ROW = {
     seen.KNOWN: ("known",),
@@ -40,7 +41,7 @@ def drop(tx: Transaction, pairs: Sequence[tuple[bytes, int]], policy: Policy, no
         for name in _WITHOUT_ROW.get(entry, ("accepted",)):
             tx.count(name, -1)
         if entry != seen.KNOWN:
-            site = int.from_bytes(fp[:8], "little", signed=True)
+            site = site_id_of(fp)
             accepted_of[site] = accepted_of.get(site, 0) + 1
     ids = [entry for _, entry in pairs if entry > 0]
     spots = queue.locate(tx, ids)

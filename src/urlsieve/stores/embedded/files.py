@@ -77,16 +77,19 @@ def refuse_network(path: Path) -> None:
 
 
 def publish(new: Path, directory: Path) -> None:
-    """A file made aside becomes the ledger: durable first, then named, then the name durable."""
-    for target in (new, None, directory):
-        if target is None:
-            os.replace(new, directory / LEDGER)
-            continue
-        fd = os.open(target, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+    """A file made aside becomes the ledger: durable first, then named, then the names of it and of its directory durable."""
+    _sync(new)
+    os.replace(new, directory / LEDGER)
+    _sync(directory)
+    _sync(directory.resolve().parent)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 class FairLock:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from urlsieve.frontier.turn import Place
 from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import SELECT, Group, load_one
@@ -65,16 +66,20 @@ _NEXT_PRIORITY = "SELECT np FROM pending WHERE grp = ? AND class = ? AND np > ? 
 _FIRST = "SELECT since FROM pending WHERE grp = ? AND class = ? AND np = ? ORDER BY seq LIMIT 1"
 
 
-def ready(db: sqlite3.Connection, now: float) -> tuple[bool, float | None]:
-    """May something be popped now, and if not, when."""
-    if scalar(db, "SELECT 1 FROM grp WHERE place = 1 LIMIT 1"):
+def ready(tx: Transaction, now: float, group_ids: Sequence[int] | None) -> tuple[bool, float | None]:
+    """May something be popped now (of these groups), and if not, when."""
+    if group_ids is None:
+        waiting = scalar(tx.db, "SELECT 1 FROM grp WHERE place = 1 LIMIT 1")
+        wakes = [scalar(tx.db, "SELECT min(wake) FROM grp WHERE place = 2")]
+    else:
+        places = tx.rows("SELECT place, wake FROM grp WHERE id IN", list(group_ids))
+        waiting = any(place == Place.READY for place, _ in places)
+        wakes = [wake for _, wake in places]
+    if waiting:
         return True, now
-    times = [
-        scalar(db, "SELECT min(wake) FROM grp WHERE place = 2"),
-        scalar(db, "SELECT min(due) FROM held WHERE state = 2"),
-        scalar(db, "SELECT min(deadline) FROM held WHERE state = 1"),
-    ]
-    later = min((t for t in times if t is not None), default=None)
+    wakes.append(scalar(tx.db, "SELECT min(due) FROM held WHERE state = 2"))
+    wakes.append(scalar(tx.db, "SELECT min(deadline) FROM held WHERE state = 1"))
+    later = min((wake for wake in wakes if wake is not None), default=None)
     return later is not None and later <= now, later
 
 
@@ -99,8 +104,7 @@ def site(db: sqlite3.Connection, site_id: int) -> SiteRow | None:
 _STATE = "CASE WHEN t.id IS NULL THEN NULL ELSE coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END) END"
 _WITH_STATE = (
     "LEFT JOIN text t ON s.entry > 0 AND t.id = s.entry LEFT JOIN held h ON h.id = t.id LEFT JOIN moved m ON m.id = t.id "
-    "LEFT JOIN pending p ON p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) "
-    "AND p.seq = coalesce(m.seq, t.id)"
+    f"LEFT JOIN pending p ON {queue.PLACE}"
 )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from urlsieve.frontier.admit import class_of_return, is_full, lift
 from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import Limits, Sites
-
-#: Above the high-water mark priorities up to this are refused at once, larger ones at HEADROOM times the mark.
-LOW_PRIORITY, HEADROOM = 0, 1.25
 
 _SEEN, _NEW, _RAISED, _REQUEUED = (int(v) for v in (Verdict.SEEN, Verdict.NEW, Verdict.RAISED, Verdict.REQUEUED))
 
@@ -34,10 +32,25 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
             if key in found:
                 first.setdefault(key, i)
         _Known(tx, mode, arrivals, now, policy).handle(list(first.items()), offers.rows(list(first.values())), found, verdicts)
+    _answer_equals(tx, keys, verdicts)
     for reason, many in offers.rejected.items():
         tx.tally("rejected", reason, many)
     arrivals.write(tx, policy, now)
     return bytes(verdicts)
+
+
+_REFUSALS = {int(Verdict.FULL): "full", int(Verdict.LIMIT): "limit"}
+
+
+def _answer_equals(tx: Transaction, keys: list[bytes], verdicts: bytearray) -> None:
+    """Equals of one that was refused are refused too, not seen."""
+    if not any(verdicts.count(code) for code in _REFUSALS):
+        return
+    refused = {key: code for key, code in zip(keys, verdicts, strict=True) if code in _REFUSALS}
+    for i, key in enumerate(keys):
+        if verdicts[i] == _SEEN and key in refused:
+            verdicts[i] = refused[key]
+            tx.tally("rejected", _REFUSALS[refused[key]])
 
 
 def _take(
@@ -107,7 +120,7 @@ class _Gate:
         if not self.limits.allow(key):
             self.tx.tally("rejected", "limit")
             return int(Verdict.LIMIT)
-        if self.mark is not None and self.waiting >= (self.mark if priority <= LOW_PRIORITY else self.mark * HEADROOM):
+        if is_full(priority, self.waiting, self.mark):
             self.tx.tally("rejected", "full")
             return int(Verdict.FULL)
         self.waiting += 1
@@ -160,29 +173,24 @@ class _Known:
         else:  # dead: its text stays as first found, its attempts start anew
             queue.let_go(self.tx, [spot.id])
             self.tx.count("dead", -1)
-            self._enqueue(spot.id, row, Klass.RETRY)
+            self._enqueue(spot.id, row, class_of_return(State.DEAD))
         return _REQUEUED
 
     def _lift(self, row: OfferRow, spot: Spot) -> int:
-        """Priority only upwards, due only earlier; with nothing due the URL is wanted now."""
-        wanted = row.due if row.due is not None and row.due > self.now else None
-        delayed = spot.state is State.DELAYED
-        sooner = delayed and (wanted is None or (spot.due is not None and wanted < spot.due))
-        if row.priority <= spot.priority and not sooner:
+        new = lift(spot.state, spot.priority, spot.due, new_priority=row.priority, new_due=row.due, now=self.now)
+        if new is None:
             return _SEEN
-        priority = max(spot.priority, row.priority)
-        if delayed and (wanted is not None or not sooner):
-            due = wanted if sooner else spot.due
-            self.tx.execute("UPDATE held SET priority = ?, due = ? WHERE id = ?", (priority, due, spot.id))
-        elif delayed:
+        if spot.state is State.PENDING:
+            queue.take_pending(self.tx, [spot])
+            queue.put_pending(self.tx, [spot._replace(priority=new.priority)], self.arrivals)
+            self.arrivals.discount(spot.klass)
+        elif new.due is not None:
+            self.tx.execute("UPDATE held SET priority = ?, due = ? WHERE id = ?", (new.priority, new.due, spot.id))
+        else:
             queue.let_go(self.tx, [spot.id])
             self.tx.count("delayed", -1)
-            arrived = spot._replace(priority=priority, seq=self.tx.take("entry"), since=self.now)
+            arrived = spot._replace(priority=new.priority, seq=self.tx.take("entry"), since=self.now)
             queue.put_pending(self.tx, [arrived], self.arrivals)
-        else:
-            queue.take_pending(self.tx, [spot])
-            queue.put_pending(self.tx, [spot._replace(priority=priority)], self.arrivals)
-            self.arrivals.discount(spot.klass)
         return _RAISED
 
     def _enqueue(self, entry: int, row: OfferRow, klass: Klass) -> None:
@@ -193,7 +201,7 @@ class _Known:
 
     def _revive(self, row: OfferRow, key: bytes, entry: int) -> int:
         """Seen, but not in the queue: done, known, or dead long ago. Where its text is kept it stays as first found."""
-        klass = Klass.REVISIT
+        klass = class_of_return(State.DONE)
         if entry == seen.KNOWN:
             refused = self.gate.refuses(key, row.priority)
             if refused is not None:
@@ -201,7 +209,7 @@ class _Known:
             self.tx.count("known", -1)
             self.tx.count("accepted")
         elif entry == seen.DEAD_WITHOUT_TEXT:
-            klass = Klass.RETRY
+            klass = class_of_return(State.DEAD)
             self.tx.count("dead", -1)
         else:
             self.tx.count("done", -1)

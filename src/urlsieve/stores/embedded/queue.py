@@ -16,6 +16,10 @@ from urlsieve.stores.embedded.groups import PENDING, Arrivals
 from urlsieve.stores.embedded.ledger import Transaction
 
 STATE_NAMES = tuple(state.name.lower() for state in State)
+#: Where a URL of `text t`, with `moved m` if it has such a row, stands in `pending p`.
+PLACE = (
+    "p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id)"
+)
 _INSERT_TEXT = "INSERT INTO text (id, fp, url, grp, priority, depth) VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_PENDING = "INSERT INTO pending (grp, class, np, seq, id, since) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -110,9 +114,7 @@ def locate(tx: Transaction, ids: Sequence[int]) -> dict[int, Spot]:
     rest = [entry for entry in ids if entry not in found]
     pending = (
         "SELECT t.id, p.grp, p.class, -p.np, p.seq, p.since, p.attempt, p.excused, p.failed_at FROM text t "
-        "LEFT JOIN moved m ON m.id = t.id "
-        "JOIN pending p ON p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) "
-        "AND p.seq = coalesce(m.seq, t.id) WHERE t.id IN"
+        f"LEFT JOIN moved m ON m.id = t.id JOIN pending p ON {PLACE} WHERE t.id IN"
     )
     for row in tx.rows(pending, rest):
         found[row[0]] = Spot(row[0], State.PENDING, *row[1:])

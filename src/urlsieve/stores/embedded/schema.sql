@@ -64,7 +64,7 @@ CREATE TABLE held (
     settled REAL
 );
 CREATE INDEX held_leased ON held (deadline) WHERE state = 1;
-CREATE INDEX held_due ON held (due) WHERE state = 2;
+CREATE INDEX held_due ON held (due, seq) WHERE state = 2;
 CREATE INDEX held_dead ON held (settled) WHERE state = 4;
 
 -- place: frontier.turn.Place. top0…top2: highest pending priority of each class; top: of all. since: ticket drawn when it began to wait.

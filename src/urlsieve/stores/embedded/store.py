@@ -117,8 +117,8 @@ class EmbeddedStore:
         with self._ledger.write() as tx:
             policy = replace(self._policy_in(tx.db), **change)
             tx.execute("UPDATE meta SET value = ? WHERE name = 'policy'", (json.dumps(asdict(policy)),))
-            # who is held out or waits may be let in by the new policy: looked at again at the next lease
-            tx.execute("UPDATE grp SET place = 1, wake = NULL WHERE place IN (2, 3)")
+            if "concurrency" in change:  # who is held out may be let in: looked at again at the next lease
+                tx.execute("UPDATE grp SET place = 1 WHERE place = 3 AND paused = 0")
 
     def rules(self) -> tuple[int, str]:
         with self._ledger.read() as db:
@@ -233,6 +233,7 @@ class EmbeddedStore:
                 if field == "blocked_until":
                     group.health = replace(until(group.health, value), version=group.health.version + 1)
                 elif field == "unblocked":
+                    group.next_turn = 0.0
                     group.health = Health(version=group.health.version + 1, ok_at=group.health.ok_at)
                 elif field in ("delay", "concurrency", "paused"):
                     setattr(group, field, value)
@@ -277,9 +278,9 @@ class EmbeddedStore:
         with self._ledger.read() as db, snapshot(db):
             return look.info(Transaction(db), fingerprint)
 
-    def ready(self, now: float) -> tuple[bool, float | None]:
+    def ready(self, now: float, group_ids: Sequence[int] | None = None) -> tuple[bool, float | None]:
         with self._ledger.read() as db, snapshot(db):
-            return look.ready(db, now)
+            return look.ready(Transaction(db), now, group_ids)
 
     def counts(self, now: float) -> Counts:
         size = sum(p.stat().st_size for p in self._directory.iterdir() if p.is_file()) if self._directory else self._memory_size()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from urlsieve.frontier.admit import DEAD_KEPT, expire
 from urlsieve.model import Klass, Policy, State
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals, load, save
@@ -10,8 +11,6 @@ from urlsieve.stores.embedded.queue import Spot
 
 #: Moved per call at most of each kind, so that no call is slow after a long pause.
 MOST_MOVED = 1000
-#: How long a dead URL keeps its text and reason.
-DEAD_KEPT = 7 * 86400.0
 
 
 def tidy(tx: Transaction, policy: Policy, now: float) -> int:
@@ -20,9 +19,8 @@ def tidy(tx: Transaction, policy: Policy, now: float) -> int:
     _wake_entries(tx, arrivals, now)
     reaped = _reap(tx, arrivals, policy, now)
     arrivals.write(tx, policy, now)
-    awake = [row[0] for row in tx.execute("SELECT id FROM grp WHERE place = 2 AND wake <= ? ORDER BY wake LIMIT ?", (now, MOST_MOVED))]
-    if awake:
-        save(tx, load(tx, awake).values(), policy, now)
+    # all of them, or the order would not be by priority; whether it really is their turn is looked at when they are served
+    tx.execute("UPDATE grp SET place = 1, wake = NULL WHERE place = 2 AND wake <= ?", (now,))
     _bury(tx, now)
     return reaped
 
@@ -52,17 +50,20 @@ def _reap(tx: Transaction, arrivals: Arrivals, policy: Policy, now: float) -> in
     for *row, again in expired:
         spot = Spot._make((row[0], State.LEASED, *row[1:], None))
         out[spot.grp] = out.get(spot.grp, 0) + 1
-        if again is not None and again > now:
-            later.append((again, int(Klass.REVISIT), spot.id))
-        elif again is not None:  # somebody wants it again: a new count of attempts
-            back.append(spot._replace(klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None))
-        elif spot.attempt >= policy.max_attempts:
+        left = expire(Klass(spot.klass), spot.attempt, again, policy, now)
+        if left.state is State.DEAD:
             dead.append((now, spot.id))
+        elif left.due is not None:
+            later.append((left.due, int(left.klass), left.attempt, spot.id))
         else:
-            back.append(spot._replace(klass=Klass.RETRY if spot.klass == Klass.NEW else spot.klass))
+            if not left.attempt:
+                spot = spot._replace(excused=0, failed_at=None)
+            back.append(spot._replace(klass=left.klass, attempt=left.attempt))
     queue.let_go(tx, [spot.id for spot in back])
     queue.put_pending(tx, back, arrivals)
-    tx.executemany("UPDATE held SET state = 2, due = ?, again = NULL, class = ?, attempt = 0, excused = 0 WHERE id = ?", later)
+    tx.executemany(
+        "UPDATE held SET state = 2, due = ?, again = NULL, class = ?, attempt = ?, excused = 0, failed_at = NULL WHERE id = ?", later
+    )
     tx.executemany("UPDATE held SET state = 4, reason = 'lease expired', settled = ? WHERE id = ?", dead)
     tx.count("leased", -len(expired))
     tx.count("delayed", len(later))

@@ -9,6 +9,7 @@ from urlsieve.frontier.turn import Place
 from urlsieve.model import Klass, State
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.ledger import scalar
+from urlsieve.stores.embedded.queue import PLACE
 
 
 def verify(db: sqlite3.Connection, *, deep: bool) -> list[str]:
@@ -50,13 +51,18 @@ def _enumeration(db: sqlite3.Connection, number: dict[str, int]) -> Iterator[str
         if number.get(name, 0) != many:
             yield f"count {name} says {number.get(name, 0)}, there are {many}"
     yield from _pairs(db, marks.get(1, 0), found["pending"])
+    limited = scalar(db, "SELECT count(*) FROM site WHERE lim IS NOT NULL")
+    if number.get("limits", 0) != limited:
+        yield f"count limits says {number.get('limits', 0)}, there are {limited}"
+    for site, name, accepted in db.execute("SELECT id, name, accepted FROM site WHERE lim IS NOT NULL").fetchall():
+        half = site.to_bytes(8, "little", signed=True)
+        many = scalar(db, "SELECT count(*) FROM seen WHERE fp > ? AND fp < ? AND entry <> -1", (half, half + b"\xff" * 9))
+        if accepted != many:
+            yield f"site {name}: its limit counts {accepted} accepted URLs, there are {many}"
 
 
 _UNHELD = "NOT EXISTS (SELECT 1 FROM held h WHERE h.id = t.id)"
-_PENDING = (
-    "EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON p.grp = t.grp AND p.class = coalesce(m.class, 0) "
-    "AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id) AND p.id = t.id)"
-)
+_PENDING = f"EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON {PLACE} AND p.id = t.id)"
 
 
 def _pairs(db: sqlite3.Connection, marks: int, pending: int) -> Iterator[str]:
@@ -83,12 +89,15 @@ def _queues(db: sqlite3.Connection) -> Iterator[str]:
     for group_id, klass, top in db.execute("SELECT grp, class, -min(np) FROM pending GROUP BY grp, class"):
         heads.setdefault(group_id, [None, None, None])[klass] = top
     leased: dict[int, int] = dict(db.execute("SELECT grp, count(*) FROM held WHERE state = 1 GROUP BY grp"))
-    for group_id, name, out, place, wake, top, *tops in db.execute("SELECT id, name, leased, place, wake, top, top0, top1, top2 FROM grp"):
+    rows = db.execute("SELECT id, name, paused, leased, place, wake, top, top0, top1, top2 FROM grp")
+    for group_id, name, paused, out, place, wake, top, *tops in rows:
         true_heads = heads.pop(group_id, [None, None, None])
         if tops != true_heads or top != max((t for t in true_heads if t is not None), default=None):
             yield f"group {name}: heads {tops} (top {top}) are {true_heads}"
         if out != leased.pop(group_id, 0):
             yield f"group {name}: its count of leases, {out}, is wrong"
+        if place == Place.HELD and not out and not paused:
+            yield f"group {name} is held out though it has no lease out and is not paused: it would never be served"
         if (place == Place.IDLE) != (top is None) or (place == Place.WAITING) != (wake is not None):
             yield f"group {name}: place {place} does not fit (top {top}, wake {wake})"
     for group_id in [*heads, *leased]:
