@@ -19,6 +19,22 @@ MOST_REASONS = 200
 _FULL, _NORMAL = 2, 1
 
 
+def _is_full(error: sqlite3.Error) -> bool:
+    return bool(getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL)
+
+
+def _log_pages(path: str) -> int:
+    """Pages the write-ahead log may have before it is written back. That writes each page once more and syncs twice, so a long log is
+    fast; but it is never more than a small part of the free disk."""
+    if path == ":memory:":
+        return MOST_LOG_PAGES
+    space = os.statvfs(os.path.dirname(path) or ".")
+    return max(LEAST_LOG_PAGES, min(MOST_LOG_PAGES, space.f_bavail * space.f_frsize // (32 * 4096)))
+
+
+LEAST_LOG_PAGES, MOST_LOG_PAGES = 64, 16_000
+
+
 def translate(error: sqlite3.Error, where: str) -> UrlsieveError:
     """A driver error in our words; drivers' errors never leave the store."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -122,8 +138,7 @@ class Ledger:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=patience, cached_statements=512)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA cache_size = -32768")
-            # a checkpoint writes each changed page once more and syncs twice: the longer the log, the fewer of them
-            self._db.execute("PRAGMA wal_autocheckpoint = 16000")
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_log_pages(path)}")
             self._db.execute("PRAGMA journal_size_limit = 134217728")
             self._db.execute("PRAGMA temp_store = MEMORY")
             self._db.execute("PRAGMA foreign_keys = OFF")
@@ -166,11 +181,21 @@ class Ledger:
             self._db.execute("COMMIT")
             for action in tx.after_commit:
                 action()
-        except BaseException:
+        except BaseException as error:
             if self._db.in_transaction:  # a full disk has already rolled back
                 self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error) and _is_full(error):
+                self._empty_log()
             raise
         self.writes += 1
+
+    def _empty_log(self) -> None:
+        """The disk is full: what the log holds goes where it belongs, so that the next writer finds room in the log's own file."""
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(RESTART)")
+        except sqlite3.Error as error:
+            if not _is_full(error):
+                raise
 
     def _check(self) -> None:
         if os.getpid() != self._pid:
