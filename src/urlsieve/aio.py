@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -34,15 +34,38 @@ URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
 LONGEST_LOOK = 0.25
 
 
-async def open(address: str, **options: Any) -> AsyncSieve:
-    """As `urlsieve.open`, which see for the options and the errors. Close it, or use it with `async with`."""
-    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="urlsieve")
-    try:
-        sieve = await asyncio.get_running_loop().run_in_executor(executor, partial(urlsieve.open, address, **options))
-    except BaseException:
-        executor.shutdown(wait=False)
-        raise
-    return AsyncSieve(sieve, executor)
+def open(address: str, **options: Any) -> Opening:
+    """As `urlsieve.open`, which see for the options and the errors. `await` it and close what comes, or use it with `async with`."""
+    return Opening(address, options)
+
+
+class Opening:
+    """A sieve that is being opened: awaitable, and an async context manager."""
+
+    def __init__(self, address: str, options: dict[str, Any]) -> None:
+        self._address, self._options = address, options
+        self._sieve: AsyncSieve | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncSieve]:
+        return self._open().__await__()
+
+    async def _open(self) -> AsyncSieve:
+        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="urlsieve")
+        opening = partial(urlsieve.open, self._address, **self._options)
+        try:
+            sieve = await asyncio.get_running_loop().run_in_executor(executor, opening)
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+        return AsyncSieve(sieve, executor)
+
+    async def __aenter__(self) -> AsyncSieve:
+        self._sieve = await self._open()
+        return self._sieve
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._sieve is not None:
+            await self._sieve.close()
 
 
 class AsyncSieve:

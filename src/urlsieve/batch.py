@@ -103,11 +103,16 @@ def _text_of(item: URLItem) -> str | bytes:
 
 def as_found(url: str | bytes) -> str | bytes:
     """A lease's url, given back, is the URL that was pushed: text in which surrogateescape stands for bytes is taken as those bytes."""
-    if isinstance(url, bytes) or url.isascii() or not any("\udc80" <= c <= "\udcff" for c in url):
+    if isinstance(url, bytes):
         return url
     try:
+        url.encode("utf-8")
+        return url
+    except UnicodeEncodeError:
+        pass
+    try:
         return url.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # other lone surrogates too: it is text, and they become U+FFFD
+    except UnicodeEncodeError:  # other lone surrogates: it is text, and they become U+FFFD
         return url
 
 

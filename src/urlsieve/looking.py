@@ -13,7 +13,7 @@ from urlsieve.batch import readable
 from urlsieve.canon import Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, mask_userinfo
 from urlsieve.frontier.health import is_half_open
-from urlsieve.model import EntryInfo, GroupRow, Policy, State
+from urlsieve.model import EntryInfo, GroupRow, Policy, SiteRow, State
 from urlsieve.stores.protocol import Store
 
 SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
@@ -57,7 +57,7 @@ def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], st
             named = store.group(canonicalizer.name_hash(group_of(site.host(0))), counted=True)
         if named is None:
             return Why(subject, ("empty",), ("nothing of it was ever queued",))
-        return _of_group(store, named, subject, now)
+        return _with_others(_of_group(store, named, subject, now), store.site(canonicalizer.name_hash(subject)))
     keys = canonicalizer.canonicalize_many([subject])
     if keys.rejected:
         raise InvalidURL(keys.reasons[0] or "invalid", subject)
@@ -74,6 +74,16 @@ def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], st
         return answer
     sentence = f"{ahead if ahead < 1000 else 'at least 1000'} URLs of its class in {row.name} come first"
     return replace(answer, reasons=(*answer.reasons, "lower_priority"), sentences=(*answer.sentences, sentence))
+
+
+def _with_others(answer: Why, counts: SiteRow | None) -> Why:
+    """A site with nothing pending may have URLs elsewhere."""
+    if counts is None or counts.pending:
+        return answer
+    others = [(name, many) for name, many in (("delayed", counts.delayed), ("dead", counts.dead), ("done", counts.done)) if many]
+    words = tuple(name for name, _ in others if name != "done")
+    text = ", ".join(f"{many:,} {name}" for name, many in others)
+    return replace(answer, reasons=(*answer.reasons, *words), sentences=(*answer.sentences, *((f"it has {text}",) if text else ())))
 
 
 def _state_sentence(info: EntryInfo, now: float) -> str:
@@ -107,7 +117,7 @@ def _of_group(store: Store, row: GroupRow, subject: str, now: float) -> Why:
     if not row.pending:
         found.append(("empty", f"nothing of {row.name} is pending" + (f", {row.leased} out" if row.leased else ""), None))
     if not found:
-        found.append(("lower_priority", f"it is the turn of {row.name}: it is given when no group before it has URLs", None))
+        found.append(("ready", f"nothing holds {row.name}: the next pop gives its first, or other groups that come before it", None))
     until = max((t for _, _, t in found if t is not None), default=None)
     return Why(subject, tuple(word for word, _, _ in found), tuple(text for _, text, _ in found), until)
 
@@ -119,6 +129,10 @@ def doctor(store: Store, now: float) -> list[Finding]:
     if not problems:
         findings.append(Finding("ok", "accepted = pending + leased + delayed + done + dead"))
     policy, counts = store.policy(), store.counts(now)
+    limits = f"concurrency {policy.concurrency or 'any'}, max_attempts {policy.max_attempts}, backoff {policy.backoff:g} s"
+    findings.append(Finding("ok", f"delay {policy.delay:g} s, {limits}, high_water {policy.high_water or 'none'}"))
+    if counts.states[State.DEAD]:
+        findings.append(Finding("warn", f"{counts.states[State.DEAD]} URLs are dead", "push --mode again brings one back"))
     if policy.high_water is not None:
         waiting = counts.states[State.PENDING] + counts.states[State.DELAYED]
         if waiting >= 0.8 * policy.high_water:

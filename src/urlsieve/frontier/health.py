@@ -38,7 +38,8 @@ def after_answer(health: Health, now: float) -> Health:
         return health  # sent before the block began
     if not health.blocks and not health.failures:
         return health
-    return replace(health, failures=0, several=False, failed_url=b"", blocks=0, blocked_until=0.0, ok_at=now)
+    # a block by hand (blocks = 0) is not the answers' business: blocked_until stays
+    return replace(health, failures=0, several=False, failed_url=b"", blocks=0, ok_at=now)
 
 
 def after_failure(

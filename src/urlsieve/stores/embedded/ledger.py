@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,8 @@ from urlsieve.stores.embedded.files import FairLock, NoLock
 
 #: Parameters per statement: one text for full chunks, so that SQLite's compiled statement is used again.
 CHUNK = 500
+#: A shorter wait for one's turn is not worth a correction of the caller's clock, in seconds.
+NOTABLE_WAIT = 0.02
 #: Different reasons counted by name, of each kind.
 MOST_REASONS = 200
 _FULL, _NORMAL = 2, 1
@@ -63,8 +66,9 @@ def chunks(values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
 class Transaction:
     """An open write transaction. Counts collect here and are written once, at its end."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, waited: float = 0.0) -> None:
         self.db = db
+        self.waited = waited  # seconds between the call and its turn to write: the caller's `now` is older by so much
         self.execute = db.execute
         self.executemany = db.executemany
         self.after_commit: list[Callable[[], None]] = []
@@ -159,23 +163,25 @@ class Ledger:
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
         """One atomic step. Durable when it ends, unless `durable` is False or the store was opened so."""
         self._check()
+        asked = time.monotonic()
         with self._thread:
             self._check()
             try:
                 self._lock.acquire(self._patience)
-                yield from self._transaction(_FULL if durable and self._durable else _NORMAL)
+                waited = time.monotonic() - asked
+                yield from self._transaction(_FULL if durable and self._durable else _NORMAL, waited if waited > NOTABLE_WAIT else 0.0)
             except sqlite3.Error as error:
                 raise translate(error, self.where) from error
             finally:
                 self._lock.release()  # harmless when it was not taken
 
-    def _transaction(self, synchronous: int) -> Iterator[Transaction]:
+    def _transaction(self, synchronous: int, waited: float) -> Iterator[Transaction]:
         if synchronous != self._synchronous:
             self._db.execute(f"PRAGMA synchronous = {synchronous}")
             self._synchronous = synchronous
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            tx = Transaction(self._db)
+            tx = Transaction(self._db, waited)
             yield tx
             tx.flush()
             self._db.execute("COMMIT")

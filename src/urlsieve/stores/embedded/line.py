@@ -94,7 +94,15 @@ class Waiting:
 
     def __init__(self, tx: Transaction, group: Group) -> None:
         self.group = group
-        self.lines = [Line(tx, group.id, klass, empty=group.tops[klass] is None) for klass in Klass]
+        self._tx = tx
+        self._lines: list[Line] = []
+
+    @property
+    def lines(self) -> list[Line]:
+        """Made when its turn comes: most groups of a heap are only compared."""
+        if not self._lines:
+            self._lines = [Line(self._tx, self.group.id, klass, empty=self.group.tops[klass] is None) for klass in Klass]
+        return self._lines
 
     def key(self) -> tuple[int, int]:
         """Smaller is sooner: highest waiting priority, then longest waiting."""
@@ -106,11 +114,13 @@ class Waiting:
 
     def may_follow(self, policy: Policy, now: float) -> bool:
         """Another turn in this call?"""
+        if self.group.top() is None or self.group.delay_under(policy) > 0:
+            return False
         return self.group.placed(policy, now).place == Place.READY
 
     def take(self, at_most: int, next_top: int | None, shares: tuple[int, int, int]) -> list[tuple[Klass, Any]]:
         """By class share, priority, arrival; once one is given, only while no other group has a higher priority waiting."""
-        working = [line for line in self.lines if line.top() is not None]
+        working = [line for line in self.lines if not line.complete or line.top() is not None]
         rows: list[tuple[Klass, Any]] = []
         if len(working) == 1:
             rows = [(working[0].klass, row) for row in working[0].take(at_most, next_top)]
@@ -150,16 +160,15 @@ class Waiting:
         return [first, *(klass for klass in range(len(work)) if work[klass] and klass != first)]
 
     def _heads(self) -> None:
-        for line in self.lines:
-            self.group.tops[line.klass] = line.top()
+        self.group.tops = [line.top() for line in self.lines]
 
     def prefixes(self) -> Iterator[Spot]:
-        for line in self.lines:
+        for line in self._lines:
             spot = line.prefix()
             if spot is not None:
                 yield spot
 
     def singles(self) -> Iterator[Spot]:
-        for line in self.lines:
+        for line in self._lines:
             yield from line.out
             line.out.clear()

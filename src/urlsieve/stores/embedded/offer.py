@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from urlsieve.frontier.admit import class_of_return, is_full, lift
 from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
 from urlsieve.stores.embedded import queue, seen
@@ -67,7 +69,7 @@ def _take(
 ) -> None:
     """What was not seen: marked, and queued unless the mode only marks."""
     if mode is not Mode.MARK_KNOWN:
-        gate = _Gate(tx, mode, policy)
+        gate = _Gate(tx, mode, policy, fresh)
         if not gate.is_open():
             fresh = _allowed(gate, offers, fresh, verdicts)
     keys, at = list(fresh), list(fresh.values())
@@ -106,9 +108,9 @@ def _take(
 class _Gate:
     """Limits of sites and the high-water mark: what is accepted for the first time must pass. Usually open, and then nothing is asked."""
 
-    def __init__(self, tx: Transaction, mode: Mode, policy: Policy) -> None:
+    def __init__(self, tx: Transaction, mode: Mode, policy: Policy, keys: Iterable[bytes]) -> None:
         self.tx = tx
-        self.limits = Limits(tx)
+        self.limits = Limits(tx, keys)
         self.mark = None if mode is Mode.MARK_DONE else policy.high_water
         self.waiting = 0 if self.mark is None else tx.value("pending") + tx.value("delayed")
 
@@ -148,10 +150,11 @@ class _Known:
 
     def __init__(self, tx: Transaction, mode: Mode, arrivals: Arrivals, now: float, policy: Policy) -> None:
         self.tx, self.mode, self.arrivals, self.now = tx, mode, arrivals, now
-        self.gate = _Gate(tx, mode, policy)
+        self.policy = policy
 
     def handle(self, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray) -> None:
         spots = queue.locate(self.tx, [found[key] for key, _ in old if found[key] > 0])
+        self.gate = _Gate(self.tx, self.mode, self.policy, (key for key, _ in old))
         for (key, i), row in zip(old, rows, strict=True):
             entry = found[key]
             spot = spots.get(entry)

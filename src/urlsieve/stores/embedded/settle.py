@@ -129,7 +129,7 @@ class Settling:
         self.out[group_id] = self.out.get(group_id, 0) + 1
         self.states[state] += 1
         if change.next_turn:
-            self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn)
+            self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn + self.tx.waited)
         if change.counted is not None:
             self.tx.tally("skipped", change.counted)
         if state is State.DONE:
@@ -216,7 +216,7 @@ def _record_new(
     seen.assign(tx, [(entry, fp) for fp, entry in marks if fp in found])
     unseen = {fp: entry for fp, entry in marks if fp not in found}
     seen.add(tx, list(unseen), list(unseen.values()))
-    limits = Limits(tx)  # they are accepted, also beyond the limit: they were fetched
+    limits = Limits(tx, new)  # they are accepted, also beyond the limit: they were fetched
     for fp in new:
         limits.taken(fp)
     limits.write()

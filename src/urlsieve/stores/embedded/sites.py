@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from urlsieve.stores.embedded.ledger import Transaction
 
 #: Site halves this process knows to have a row; asking the ledger again costs one look-up each.
@@ -37,11 +39,14 @@ class Sites:
 
 
 class Limits:
-    """Sites that have a limit on accepted URLs; usually none, and then it is false."""
+    """Limits on accepted URLs of the sites of these fingerprints; usually there are none, and then it is false."""
 
-    def __init__(self, tx: Transaction) -> None:
+    def __init__(self, tx: Transaction, keys: Iterable[bytes]) -> None:
         self._tx = tx
-        rows = tx.execute("SELECT id, lim, accepted FROM site WHERE lim IS NOT NULL") if tx.value("limits") else ()
+        rows: list[tuple[int, int, int]] = []
+        if tx.value("limits"):
+            ids = list({site_id(key) for key in keys})
+            rows = tx.rows("SELECT id, lim, accepted FROM site WHERE id IN", ids, "AND lim IS NOT NULL")
         self._left: dict[int, int] = {number: limit - accepted for number, limit, accepted in rows}
         self._taken: dict[int, int] = {}
 

@@ -140,7 +140,7 @@ class EmbeddedStore:
             if generation < tx.value("rules_generation"):
                 return Offered(b"", True)
             policy = self._policy_in(tx.db)
-            return Offered(offer.offer(tx, offers, mode, policy=policy, now=now, sites=self._sites))
+            return Offered(offer.offer(tx, offers, mode, policy=policy, now=now + tx.waited, sites=self._sites))
 
     def contains(self, fingerprints: bytes) -> bytes:
         keys = seen.split(fingerprints)
@@ -152,6 +152,7 @@ class EmbeddedStore:
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
     ) -> Leased:
         with self._ledger.write(durable=False) as tx:
+            now += tx.waited
             policy = self._policy_in(tx.db)
             reaped = tidy(tx, policy, now)
             leasing = Leasing(tx, policy, ttl=ttl, now=now, chance=chance, epoch=tx.value("epoch"))
@@ -165,7 +166,7 @@ class EmbeddedStore:
 
     def extend(self, tokens: Sequence[str], ttl: float, now: float) -> bytes:
         with self._ledger.write(durable=False) as tx:
-            return settle.extend(tx, tokens, now + ttl)
+            return settle.extend(tx, tokens, now + tx.waited + ttl)
 
     def load(self, tokens: Sequence[str], *, whole: bool = True) -> tuple[list[Row | None], dict[int, GroupRow]]:
         with self._ledger.read() as db, snapshot(db):
@@ -176,7 +177,7 @@ class EmbeddedStore:
     ) -> bytes | None:
         try:
             with self._ledger.write() as tx:
-                return settle.Settling(tx, self._policy_in(tx.db), now, self._sites).run(changes, health, clean)
+                return settle.Settling(tx, self._policy_in(tx.db), now + tx.waited, self._sites).run(changes, health, clean)
         except settle.Conflict:
             return None
 
@@ -303,7 +304,9 @@ class EmbeddedStore:
         findings.append(("ok", f"file system {files.file_system_of(self._directory) or 'unknown'}", ""))
         space = os.statvfs(self._directory)
         free = space.f_bavail * space.f_frsize
-        if free < 1 << 30:
+        if free < 1 << 24:
+            findings.append(("error", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs and outcomes"))
+        elif free < 1 << 30:
             findings.append(("warn", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs"))
         else:
             findings.append(("ok", f"{free >> 30} GiB free", ""))
