@@ -224,6 +224,12 @@ def test_an_extension_counts_from_now_and_may_come_many_times(sieve, clock, leas
     assert 2 == sieve.pop(1)[0].attempt
 
 
+def test_an_extension_never_makes_a_deadline_earlier(sieve, clock, lease):
+    assert sieve.extend(lease, 5.0) is True
+    clock.advance(59)
+    assert [] == sieve.pop(1)
+
+
 def test_released_leases_come_back_untouched_and_uncounted(sieve):
     sieve.push(URL, priority=4, meta={"k": 1})
     for _ in range(10):

@@ -273,4 +273,4 @@ class SieveMachine(RuleBasedStateMachine):
 
 
 TestSieveMachine = SieveMachine.TestCase
-TestSieveMachine.settings = settings(max_examples=3000 if LONG else 150, stateful_step_count=60 if LONG else 50)
+TestSieveMachine.settings = settings(max_examples=3000 if LONG else 100, stateful_step_count=60 if LONG else 50)

@@ -68,3 +68,17 @@ def test_with_kept_text_a_settled_url_can_be_shown():
         sieve.push("http://A.example/x?utm_source=1")
         sieve.done(sieve.pop(1))
         assert "http://A.example/x?utm_source=1" == sieve.info("http://a.example/x").url
+
+
+def test_a_listing_that_takes_long_does_not_hold_the_write_ahead_log_back(fast_path):
+    store = fast_path / "store"
+    with testing.open(str(store), clock=testing.VirtualClock(), durability="normal") as sieve:
+        sieve.push(hosts(3000))
+        listings = [sieve.sites(), sieve.groups()]
+        for listing in listings:
+            next(listing)
+        for number in range(80):
+            sieve.push([urlsieve.URLItem(url, meta="x" * 2000) for url in hosts(500, path=f"/{number}")])
+        # a reader that stays open would keep every page that was written since in the log, and the ledger as it was
+        assert (store / "ledger.db").stat().st_size > 30_000_000
+        assert [2999, 2999] == [sum(1 for _ in listing) for listing in listings]
