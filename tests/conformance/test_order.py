@@ -167,6 +167,33 @@ def test_an_urgent_revisit_is_the_next_of_its_class(sieve):
     assert "http://a.example/p4" == pop_singly(sieve, 1)[0]
 
 
+def test_one_large_pop_keeps_to_priority_between_groups(sieve):
+    rng = random.Random(3)
+    items = [URLItem(f"http://h{number % 7}.example/{number}", priority=rng.randrange(5)) for number in range(60)]
+    sieve.push(items)
+    leases = sieve.pop(15)  # fewer turns than bring the fair one
+    assert sorted((item.priority for item in items), reverse=True)[:15] == [lease.priority for lease in leases]
+
+
+def test_one_large_pop_shares_a_groups_turn_between_its_classes(sieve):
+    push_revisits(sieve, pages(40, start=2000))
+    sieve.push(pages(80))
+    found = [int(lease.url.rsplit("p", 1)[1]) // 2000 for lease in sieve.pop(40)]
+    assert abs(found.count(0) - 30) <= 1
+    assert abs(found.count(1) - 10) <= 1
+
+
+def test_one_large_pop_keeps_to_arrival_within_a_group(sieve):
+    sieve.push(pages(500))
+    assert pages(500) == urls_of(sieve.pop(500))
+
+
+def test_released_urls_keep_their_place(sieve):
+    sieve.push(pages(20))
+    sieve.release(sieve.pop(10))
+    assert pages(20) == pop_singly(sieve, 20)
+
+
 def test_ord_05_one_large_host_does_not_stall_the_hosts_behind_it(lab, clock):
     sieve = lab.open(delay=1.0)
     sieve.push(pages(1000))
