@@ -102,4 +102,5 @@ def checked(outcome: object) -> Outcome:
     strings("redirects", outcome.redirects)
     links_of(outcome.links)
     reason = checks.text("reason", outcome.reason)
+    reason = reason and reason[: checks.MOST_REASON]  # it is shown to people, not data
     return outcome if reason == outcome.reason else replace(outcome, reason=reason)

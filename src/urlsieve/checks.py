@@ -8,6 +8,8 @@ from typing import Any
 from urlsieve.errors import ConfigError
 
 BIGGEST = 2**53
+#: Characters of meta (as JSON), and of a reason that is kept.
+MOST_META, MOST_REASON = 524_288, 500
 
 
 def number(name: str, value: object, *, least: float | None = None, above: float | None = None, whole: bool = False) -> Any:
@@ -46,6 +48,9 @@ def to_json(value: object) -> str | None:
     if value is None:
         return None
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+        found = json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"meta must be JSON: {error}") from error
+    if len(found) > MOST_META:
+        raise ConfigError(f"meta has {len(found)} characters as JSON; at most {MOST_META} are kept with a URL")
+    return found

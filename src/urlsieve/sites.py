@@ -46,7 +46,7 @@ class GroupHandle:
         self._update(blocked_until=float(checks.number("until", until)))
 
     def unblock(self) -> None:
-        """Ends a block, also one that the site's answers caused."""
+        """Ends a block, also one that the site's answers caused. A URL that was delayed keeps its own due time."""
         self._update(unblocked=True)
 
     def pause(self) -> None:

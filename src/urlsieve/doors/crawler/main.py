@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from argparse import Namespace
@@ -71,6 +72,8 @@ async def _crawl(namespace: Namespace) -> int:
                 lease=getattr(namespace, "lease", None) or 60.0,
             )
             await worker.run()
+        if tally.skipped["address"]:
+            progress.note(f"{tally.skipped['address']:,} pages are not on public addresses: --allow-private permits them")
         print_report(tally, (await sieve.stats()).as_dict(), as_json=namespace.json)
     return INTERRUPTED if tally.ended == "interrupted" else 0
 
@@ -90,8 +93,8 @@ async def _start(sieve: AsyncSieve, urls: list[str], progress: object) -> bool:
         return False
     if not waiting:
         progress.note(
-            f"nothing to do: every start page was crawled before ({stats.done:,} URLs done in this store). "
-            "For a new round: urlsieve push --mode again"
+            f"nothing to do: every start page was taken before ({stats.done:,} URLs done in this store, skipped ones included). "
+            f"For a new round: urlsieve push --mode again --store {shlex.quote(sieve.address)} (the start pages on standard input)"
         )
     elif stats.done:
         progress.note(f"going on: {stats.done:,} URLs done before, {waiting:,} waiting")

@@ -99,7 +99,10 @@ class Worker:
         stats = await self.sieve.stats()
         if next_at is not None and next_at > max(self._told_until, time.time() + LONG_WAIT):
             self._told_until = next_at + LONG_WAIT
-            self.progress.note(f"nothing may be fetched for {next_at - time.time():,.0f} s: hosts asked for that, or retries wait")
+            self.progress.note(
+                f"nothing may be fetched for {next_at - time.time():,.0f} s: hosts asked for that, retries wait, "
+                "or leases of another worker (perhaps a dead one) are still out"
+            )
         self.progress.show(0, stats.pending + stats.delayed, None if next_at is None else max(0.0, next_at - time.time()))
         return stats.pending + stats.leased + stats.delayed == 0
 

@@ -30,7 +30,10 @@ def run(namespace: Namespace) -> int:
         folder = Path(namespace.keep)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ConfigError(f"{folder} is there and not an empty folder: the demo keeps its store in a new one")
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"cannot make {folder}: {error.strerror}") from error
         return _play(folder, namespace.json, kept=True)
     with tempfile.TemporaryDirectory(prefix="urlsieve-demo-") as name:
         return _play(Path(name), namespace.json, kept=False)

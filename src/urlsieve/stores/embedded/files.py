@@ -76,6 +76,14 @@ def refuse_network(path: Path) -> None:
         raise StoreUnavailable(f"{path} is on a network file system ({kind}), where locks cannot be trusted: use a local disk")
 
 
+def size_of(directory: Path) -> int:
+    """Bytes of its files."""
+    try:
+        return sum(entry.stat().st_size for entry in os.scandir(directory) if entry.is_file())
+    except OSError as error:
+        raise StoreUnavailable(f"cannot look at {directory}: {error.strerror}") from error
+
+
 def publish(new: Path, directory: Path) -> None:
     """A file made aside becomes the ledger: durable first, then named, then the names of it and of its directory durable."""
     _sync(new)
@@ -128,6 +136,16 @@ class FairLock:
         finally:
             fcntl.flock(turn, fcntl.LOCK_UN)
         self._since = time.monotonic()
+        self._still_there()
+
+    def _still_there(self) -> None:
+        """Whoever removes the directory of an open store must not make it acknowledge into deleted files."""
+        try:
+            here, ours = os.stat(self._where / "write.lock"), os.fstat(self._fds[1])
+        except FileNotFoundError:
+            here = None
+        if here is None or (here.st_ino, here.st_dev) != (ours.st_ino, ours.st_dev):
+            raise StoreUnavailable(f"the store {self._where} was removed or replaced while it was open: open it anew")
 
     def _give_way(self) -> None:
         quiet = 0

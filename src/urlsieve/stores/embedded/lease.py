@@ -15,8 +15,8 @@ from urlsieve.stores.embedded.line import Waiting
 from urlsieve.stores.embedded.sites import site_id
 
 #: Groups looked at in one go; one more is fetched, to know what comes after the last.
-READY_AT_ONCE = 16
-_BEST = SELECT.replace("WHERE id", f"WHERE place = 1 ORDER BY top DESC, since LIMIT {READY_AT_ONCE + 1}")
+LEAST_AT_ONCE, MOST_AT_ONCE = 16, 128
+_BEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY top DESC, since LIMIT ?")
 _LONGEST = SELECT.replace("WHERE id", "WHERE place = 1 ORDER BY since LIMIT 1")
 
 #: Bits of a lease's number; the epoch stands above them.
@@ -49,8 +49,15 @@ class Leasing:
 
     def by_turn(self, limit: int) -> None:
         """Groups the store chooses."""
-        self._load_best()
-        self._serve_all(limit, self._load_best, self._longest_of_all)
+        at_once = LEAST_AT_ONCE
+
+        def load() -> None:
+            nonlocal at_once
+            self._load_best(at_once)
+            at_once = min(2 * at_once, MOST_AT_ONCE)
+
+        load()
+        self._serve_all(limit, load, self._longest_of_all)
 
     def by_name(self, limit: int, ids: Sequence[int]) -> None:
         """Only these groups; order, concurrency, delay and block hold here too."""
@@ -80,10 +87,10 @@ class Leasing:
             if waiting.may_follow(self.policy, self.now):
                 heappush(self._heap, (waiting.key(), waiting))
 
-    def _load_best(self) -> None:
-        ready = [Group(row) for row in self.tx.execute(_BEST)]
-        self._heap = [(waiting.key(), waiting) for waiting in (Waiting(self.tx, group) for group in ready[:READY_AT_ONCE])]
-        self._bound = Waiting(self.tx, ready[READY_AT_ONCE]).key() if len(ready) > READY_AT_ONCE else None
+    def _load_best(self, many: int) -> None:
+        ready = [Waiting(self.tx, Group(row)) for row in self.tx.execute(_BEST, (many + 1,))]
+        self._heap = [(waiting.key(), waiting) for waiting in ready[:many]]
+        self._bound = ready[many].key() if len(ready) > many else None
 
     def _longest_of_all(self) -> Waiting:
         """The group that has waited longest, whatever its priority."""

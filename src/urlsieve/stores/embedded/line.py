@@ -32,16 +32,18 @@ class Line:
         self.complete = empty
         self.out: list[Spot] = []  # taken although others come before
         self._step = FIRST_READ
+        self._last: tuple[int, int] | None = None  # read up to here
         self._gone = 0
 
     def _read(self) -> None:
         step, self._step = self._step, min(2 * self._step, LONGEST_READ)
         where = (self.group_id, int(self.klass))
-        if self.rows:
-            last = self.rows[-1]
-            more = self.tx.execute(_MORE, (*where, -last[_PRIORITY], last[_SEQ], step)).fetchall()
+        if self._last is not None:
+            more = self.tx.execute(_MORE, (*where, *self._last, step)).fetchall()
         else:
             more = self.tx.execute(_FIRST, (*where, step)).fetchall()
+        if more:
+            self._last = -more[-1][_PRIORITY], more[-1][_SEQ]
         self.rows += more
         self.complete = len(more) < step
 

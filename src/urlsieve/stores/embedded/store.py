@@ -54,7 +54,7 @@ class EmbeddedStore:
             with ledger.read() as db:
                 _fill(db, header, policy)
             return cls(ledger, address, None)
-        directory = Path(address)
+        directory = Path(address).absolute()  # the process may move
         try:
             there = files.locate(directory, create=create)
         except OSError as error:
@@ -284,7 +284,7 @@ class EmbeddedStore:
             return look.ready(Transaction(db), now, group_ids)
 
     def counts(self, now: float) -> Counts:
-        size = sum(p.stat().st_size for p in self._directory.iterdir() if p.is_file()) if self._directory else self._memory_size()
+        size = files.size_of(self._directory) if self._directory else self._memory_size()
         with self._ledger.read() as db, snapshot(db):
             return look.counts(db, size)
 
