@@ -134,6 +134,16 @@ def test_again_with_a_due_time_on_a_leased_url_waits_for_it_too(sieve, clock):
     assert [URL] == urls_of(sieve.pop(1))
 
 
+@pytest.mark.parametrize("waits", [(60, 10), (10, 60), (10, None, 60)])
+def test_of_several_wishes_during_one_lease_the_earliest_counts(sieve, clock, waits):
+    lease = popped(sieve)
+    for wait in waits:
+        sieve.push(URLItem(URL, due=None if wait is None else clock.now + wait), mode="again")
+    sieve.done(lease)
+    clock.advance(0 if None in waits else 10)
+    assert [URL] == urls_of(sieve.pop(1))
+
+
 def test_a_skipped_url_can_be_offered_again(sieve):
     sieve.skip(popped(sieve), "robots")
     assert 1 == sieve.push(URL).seen

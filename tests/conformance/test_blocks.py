@@ -96,6 +96,17 @@ def test_the_probe_is_not_the_url_that_failed_even_where_that_one_is_more_urgent
     assert ["http://a.example/p0"] == urls_of(sieve.pop(10))
 
 
+def test_the_probe_is_another_url_also_where_all_have_failed_before(sieve, clock):
+    sieve.push("http://a.example/urgent", priority=100)
+    sieve.push("http://a.example/other")
+    urgent, other = sieve.pop(2)
+    assert "http://a.example/urgent" == urgent.url
+    sieve.fail(other, "x", status=500)
+    sieve.fail(urgent, "slow down", status=429, retry_after=60)
+    clock.advance(4000)
+    assert [other.url] == urls_of(sieve.pop(10))
+
+
 def test_a_group_of_one_url_is_probed_by_that_url(sieve, clock):
     sieve.push("http://a.example/")
     fail_next(sieve, status=429, retry_after=60)
