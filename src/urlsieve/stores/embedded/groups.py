@@ -87,15 +87,22 @@ def load_one(db: sqlite3.Connection, group_id: int) -> Group | None:
     return None if row is None else Group(row)
 
 
-def save(tx: Transaction, groups: Iterable[Group], policy: Policy, now: float) -> None:
-    """Writes them back, each to the place where it belongs now. The position in the line (`since`) is kept, or drawn on entering it."""
-    rows = []
+def save(tx: Transaction, groups: Iterable[Group], policy: Policy, now: float, *, same_heads: bool = False) -> None:
+    """Writes them back, each to the place where it belongs now. The position in the line (`since`) is kept, or drawn on entering it.
+    `same_heads`: nothing entered or left their queues, so that most keep their place, and no index is touched."""
+    rows: list[tuple[object, ...]] = []
+    light: list[tuple[object, ...]] = []
     for group in groups:
         spot, wake, _ = group.placed(policy, now)
+        if same_heads and spot == group.place and spot != Place.WAITING:
+            light.append((group.next_turn, group.leased, group.id))
+            continue
         if group.place == Place.IDLE and spot != Place.IDLE:
             group.since = tx.take("ticket")
         group.place = spot
         rows.append((group.next_turn, group.leased, *group.tops, group.top(), group.since, group.served, int(spot), wake, group.id))
+    if light:
+        tx.executemany("UPDATE grp SET next_turn = ?, leased = ? WHERE id = ?", light)
     if rows:
         tx.executemany(
             "UPDATE grp SET next_turn = ?, leased = ?, top0 = ?, top1 = ?, top2 = ?, top = ?, since = ?, served = ?, place = ?, "

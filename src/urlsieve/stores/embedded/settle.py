@@ -166,7 +166,7 @@ class Settling:
                 "again = NULL WHERE id = ?",
                 self.other,
             )
-        save(tx, groups.values(), self.policy, self.now)
+        save(tx, groups.values(), self.policy, self.now, same_heads=True)
         self.arrivals.write(tx, self.policy, self.now)
 
 
