@@ -124,11 +124,12 @@ static uint64_t lines(const us_program *program, us_work *work, const uint8_t *t
     return digest;
 }
 
-static void set_rounds(us_fpset *set) {
+/* `even`: keys as keyed hashes are, for which the memory is bounded; else keys that crowd, for which only the answers are promised. */
+static void set_rounds(us_fpset *set, int even) {
     uint8_t keys[64 * 16], flags[64], known[64];
     if (set->count > 1000000) us_fpset_free(set);   /* an empty set again: small sizes are where the corners are */
     const uint64_t narrow = below(2) ? UINT64_MAX : 0xff;
-    for (size_t i = 0; i < 128; i++) us_store64(keys + 8 * i, chance() & (i % 2 ? narrow : 3));
+    for (size_t i = 0; i < 128; i++) us_store64(keys + 8 * i, even ? chance() : chance() & (i % 2 ? narrow : 3));
     us_fpset_contains(set, keys, 64, known);
     const size_t before = set->count;
     CHECK(us_fpset_add(set, keys, NULL, 64, flags) == 0);
@@ -140,7 +141,7 @@ static void set_rounds(us_fpset *set) {
     CHECK(set->count == before + fresh);
     us_fpset_contains(set, keys, 64, known);
     for (size_t i = 0; i < 64; i++) CHECK(known[i]);
-    CHECK(set->peak <= 24 * set->count + 32000 && set->bytes <= set->peak);
+    CHECK(set->bytes <= set->peak && (!even || set->peak <= 24 * set->count + 32000));
 }
 
 static void hashes(const uint8_t *text, size_t length) {
@@ -163,9 +164,10 @@ int main(int argc, char **argv) {
         programs[i] = us_program_new(&options);
         CHECK(programs[i] != NULL);
     }
-    us_fpset set;
+    us_fpset set, even;
     us_work work;
     us_fpset_init(&set);
+    us_fpset_init(&even);
     us_work_init(&work);
     uint8_t *room = malloc(ROOM);
     CHECK(room != NULL);
@@ -183,12 +185,14 @@ int main(int argc, char **argv) {
         for (int i = 0; i < PROGRAMS; i++) digest = one(programs[i], &work, text, length, digest);
         digest = lines(programs[1], &work, text, length, digest);
         hashes(text, length);
-        set_rounds(&set);
+        set_rounds(&set, 0);
+        set_rounds(&even, 1);
         free(text);
     }
     printf("%" PRIu64 " %016" PRIx64 "\n", round_now - first, digest);
     for (int i = 0; i < PROGRAMS; i++) us_program_free(programs[i]);
     us_fpset_free(&set);
+    us_fpset_free(&even);
     us_work_free(&work);
     free(room);
     return 0;

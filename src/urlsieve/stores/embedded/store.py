@@ -17,7 +17,7 @@ from urlsieve.frontier.health import until
 from urlsieve.model import Change, Counts, EntryInfo, GroupRow, Header, Health, HealthChange, Mode, Offers, Policy, Row, SiteRow
 from urlsieve.stores.embedded import drop, files, groups, look, offer, seen, settle
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
-from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot, translate
+from urlsieve.stores.embedded.ledger import PAGE_SIZE, Ledger, Transaction, scalar, snapshot, translate
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
@@ -351,6 +351,7 @@ def _make(directory: Path, header: Header, policy: Policy) -> None:
         with closing(sqlite3.connect(new, isolation_level=None)) as db:
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {SCHEMA}")
+            db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             db.execute("PRAGMA synchronous = FULL")
             _fill(db, header, policy)
             db.execute("PRAGMA journal_mode = WAL")
