@@ -40,7 +40,8 @@ class Leasing:
         self.tx, self.policy, self.now = tx, policy, now
         self.deadline = now + ttl
         self.chance = int.from_bytes(chance[:8], "little", signed=True)
-        self.number = (epoch << COUNTER_BITS) + tx.take("token")  # one for the call: the row's id is in the token too
+        self._epoch = epoch
+        self.number = 0  # one for the call, drawn when something is given: a call that gives nothing writes nothing
         self.taken: list[tuple[Group, Klass, Any]] = []
         self._written = 0
         self._heap: list[tuple[Key, Waiting]] = []
@@ -138,7 +139,10 @@ class Leasing:
 
     def _hold(self, new: list[tuple[Group, Klass, Any]]) -> None:
         """From the order into the leased ones: a group's rows, if they are the first of their class, in one stroke."""
-        tx, number, chance, deadline = self.tx, self.number, self.chance, self.deadline
+        tx = self.tx
+        if not self.number:
+            self.number = (self._epoch << COUNTER_BITS) + tx.take("token")
+        number, chance, deadline = self.number, self.chance, self.deadline
         tx.executemany(
             "INSERT INTO held (id, grp, class, priority, seq, since, attempt, excused, counter, chance, deadline, state) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
