@@ -79,7 +79,8 @@ def refuse_network(path: Path) -> None:
 def size_of(directory: Path) -> int:
     """Bytes of its files."""
     try:
-        return sum(entry.stat().st_size for entry in os.scandir(directory) if entry.is_file())
+        with os.scandir(directory) as entries:
+            return sum(entry.stat().st_size for entry in entries if entry.is_file())
     except OSError as error:
         raise StoreUnavailable(f"cannot look at {directory}: {error.strerror}") from error
 
