@@ -84,8 +84,7 @@ class Leasing:
                     heapify(self._heap)
                     continue
             _, waiting = heappop(self._heap)
-            self._serve(waiting, limit - len(self.taken), self._next_top())
-            if waiting.may_follow(self.policy, self.now):
+            if self._serve(waiting, limit - len(self.taken), self._next_top()):
                 heappush(self._heap, (waiting.key(), waiting))
 
     def _load_best(self, many: int) -> None:
@@ -104,13 +103,14 @@ class Leasing:
         keys = [key for key in (self._heap[0][0] if self._heap else None, self._bound) if key is not None]
         return -min(keys)[0] if keys else None
 
-    def _serve(self, waiting: Waiting, at_most: int, next_top: int | None) -> None:
-        """One turn of one group, if it is its turn after all (its settings or its health may have changed)."""
+    def _serve(self, waiting: Waiting, at_most: int, next_top: int | None) -> bool:
+        """One turn of one group, if it is its turn after all (its settings or its health may have changed). Whether it may have
+        another in this call."""
         group = waiting.group
         self._touched[group.id] = waiting
         spot, _, room = group.placed(self.policy, self.now)
         if spot != Place.READY:
-            return
+            return False
         at_most = at_most if room is None else min(at_most, room)
         if is_half_open(group.health, self.now):
             rows = waiting.probe(self.policy.shares)
@@ -123,6 +123,7 @@ class Leasing:
             group.next_turn = max(group.next_turn, self.now + delay)
         group.since = self.tx.take("ticket")
         self.tx.count("turn")
+        return group.top() is not None and (room is None or room > len(rows)) and delay <= 0
 
     def flush(self) -> None:
         """Rows and groups so far are in the ledger."""

@@ -35,8 +35,13 @@ class Line:
         self._last: tuple[int, int] | None = None  # read up to here
         self._gone = 0
 
+    def expect(self, many: int) -> None:
+        """So many will be taken: the first read brings them and the head after them, and no more."""
+        if self._last is None:
+            self._step = min(FIRST_READ, many + 1)
+
     def _read(self) -> None:
-        step, self._step = self._step, min(2 * self._step, LONGEST_READ)
+        step, self._step = self._step, min(max(2 * self._step, FIRST_READ), LONGEST_READ)
         where = (self.group_id, int(self.klass))
         if self._last is not None:
             more = self.tx.execute(_MORE, (*where, *self._last, step)).fetchall()
@@ -122,6 +127,8 @@ class Waiting:
 
     def take(self, at_most: int, next_top: int | None, shares: tuple[int, int, int]) -> list[tuple[Klass, Any]]:
         """By class share, priority, arrival; once one is given, only while no other group has a higher priority waiting."""
+        for its_line in self.lines:
+            its_line.expect(at_most)
         working = [line for line in self.lines if not line.complete or line.top() is not None]
         rows: list[tuple[Klass, Any]] = []
         if len(working) == 1:
@@ -145,6 +152,8 @@ class Waiting:
 
     def probe(self, shares: tuple[int, int, int]) -> list[tuple[Klass, Any]]:
         """One URL, and another than the one that failed, where there is one: its class may have to wait for that."""
+        for line in self.lines:
+            line.expect(2)
         order = [self.lines[klass] for klass in self._classes_from(shares)]
         for line in order:
             row = line.take_other(self.group.health.failed_url)
