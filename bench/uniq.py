@@ -110,6 +110,8 @@ def main() -> int:
     for _ in range(args.rounds):
         for name, command in programs.items():
             runs[name].append(run(command, source.path))
+    if "urlsieve uniq" not in runs:
+        sys.exit("bench: the urlsieve command is not installed here: run ./dev bench uniq")
     ours = runs.pop("urlsieve uniq")
     distinct = ours[0].printed
     case = f"{source.lines} lines"
