@@ -136,7 +136,7 @@ def _check(name: str) -> None:
     try:
         found = os.stat(name)
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}; URLs are read from files or standard input") from None
+        raise InputError(f"{name}: cannot be read: {error.strerror}; input comes from files or standard input (-)") from None
     except ValueError:
         raise InputError(f"{name!r}: is not a file name") from None
     if stat.S_ISDIR(found.st_mode):
