@@ -135,6 +135,33 @@ class Header:
     suffixes: str = ""  # group_by "domain": the public suffix list as it was at creation (zlib, base85)
 
 
+class Entry(NamedTuple):
+    """All that a store knows of one URL: what `Store.entries` gives, `Store.admit` takes, and an export carries.
+
+    url: as found, None where its text is not kept (known; done and old dead ones of a store without keep_urls).
+    group: "" where it is not known any more. due: of delayed ones. reason, failed_at: of the last failure. settled: when it became dead.
+    """
+
+    fingerprint: bytes
+    state: State | None  # None: known (marked seen by an import, never accepted)
+    site: str
+    group: str = ""
+    group_id: int = 0
+    url: str | bytes | None = None
+    priority: int = 0
+    depth: int = 0
+    via: str | None = None
+    meta: str | None = None
+    variant: bytes = b""
+    klass: Klass = Klass.NEW
+    attempt: int = 0
+    excused: int = 0
+    failed_at: float | None = None
+    due: float | None = None
+    reason: str | None = None
+    settled: float | None = None
+
+
 class Row(NamedTuple):
     """A leased entry as the store has it: what the worker gets and what `settle` decides on."""
 

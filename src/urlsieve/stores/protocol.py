@@ -7,12 +7,14 @@ opening. `lease` and `extend` need not be durable: a lease lost in a power cut i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from urlsieve.model import (
     Change,
     Counts,
+    Entry,
     EntryInfo,
     GroupRow,
     Header,
@@ -22,6 +24,7 @@ from urlsieve.model import (
     Policy,
     Row,
     SiteRow,
+    State,
 )
 
 
@@ -131,6 +134,21 @@ class Store(Protocol):
 
     def info(self, fingerprint: bytes) -> EntryInfo: ...
 
+    def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
+        """Everything the store has (of these states; None among them: the known), in slices that hold no long read.
+
+        - Pending ones come first and in the order in which their group gives them; then leased, delayed and dead; then done and known.
+        - What was there when the iteration began, and is not forgotten meanwhile, is given at least once, in a state it had since then.
+          One that changes its state meanwhile may be given twice.
+        - A leased one is given as leased, with its attempt counted.
+        """
+
+    def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
+        """One `Verdict` per entry, NEW or SEEN: those that are not seen are taken as they are (an import), with their state, attempts,
+        due, reason and class; a leased one becomes pending, its attempt not counted. In one atomic step per call (at most 10,000), in
+        the order given among equal priorities. Limits and the high-water mark do not apply. Without text (`url` None) only done, dead
+        and known can be taken: ConfigError otherwise. `skipped`: counts by reason to add."""
+
     def ready(self, now: float, group_ids: Sequence[int] | None = None) -> tuple[bool, float | None]:
         """Whether a lease would give something now; if not, when it may (None: not by time alone)."""
 
@@ -141,6 +159,9 @@ class Store(Protocol):
 
     def doctor(self) -> list[tuple[str, str, str]]:
         """(ok | warn | error, what, advice) about the engine and the place."""
+
+    def backup(self, place: str) -> None:
+        """A copy that opens as a store, consistent at one moment, made while others work. ConfigError where the engine has its own way."""
 
     def changed(self) -> object:
         """A value that differs when another may have written; cheap enough to ask a hundred times a second."""
