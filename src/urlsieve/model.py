@@ -140,6 +140,7 @@ class Entry(NamedTuple):
 
     url: as found, None where its text is not kept (known; done and old dead ones of a store without keep_urls).
     group: "" where it is not known any more. due: of delayed ones. reason, failed_at: of the last failure. settled: when it became dead.
+    since: when it began to wait.
     """
 
     fingerprint: bytes
@@ -160,6 +161,7 @@ class Entry(NamedTuple):
     due: float | None = None
     reason: str | None = None
     settled: float | None = None
+    since: float | None = None
 
 
 class Row(NamedTuple):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sieve_lab import SHARED, STORES, Lab
+from sieve_lab import SHARED, STORES, Lab, check_conservation
+from urlsieve import testing
 
 
 def make_lab(name, place):
@@ -33,3 +34,14 @@ def sieve(lab):
 @pytest.fixture
 def clock(lab):
     return lab.clock
+
+
+@pytest.fixture
+def other_store(lab, clock):
+    """An empty store with the same secret, in memory."""
+    header = lab.opened[0]._store.header if lab.opened else None
+    secret = header.secret if header else lab.open()._store.header.secret
+    other = testing.open("memory:", clock=clock, secret=secret)
+    yield other
+    check_conservation(other)
+    other.close()

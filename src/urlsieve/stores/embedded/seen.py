@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from urlsieve.stores.embedded.ledger import Transaction, chunks
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, chunks
 
 #: Values of seen.entry that are not the id of a row.
 DONE_WITHOUT_TEXT, KNOWN, DEAD_WITHOUT_TEXT = 0, -1, -2
@@ -51,6 +51,18 @@ def of_site(db: sqlite3.Connection, site_id: int, batch: int = 10_000) -> Iterat
     end = prefix + b"\xff" * 9
     while True:
         rows = db.execute("SELECT fp, entry FROM seen WHERE fp > ? AND fp < ? ORDER BY fp LIMIT ?", (last, end, batch)).fetchall()
+        if not rows:
+            return
+        last = rows[-1][0]
+        yield rows
+
+
+def scan(ledger: Ledger, batch: int = 1000) -> Iterator[list[tuple[bytes, int]]]:
+    """All (fingerprint, entry), in order, batch by batch; no read is open between two of them."""
+    last = b""
+    while True:
+        with ledger.read() as db:
+            rows = db.execute("SELECT fp, entry FROM seen WHERE fp > ? ORDER BY fp LIMIT ?", (last, batch)).fetchall()
         if not rows:
             return
         last = rows[-1][0]

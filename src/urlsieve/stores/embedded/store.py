@@ -5,17 +5,33 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreMismatch, StoreUnavailable
 from urlsieve.frontier.health import until
-from urlsieve.model import Change, Counts, EntryInfo, GroupRow, Header, Health, HealthChange, Mode, Offers, Policy, Row, SiteRow
-from urlsieve.stores.embedded import drop, files, groups, look, offer, seen, settle
+from urlsieve.model import (
+    Change,
+    Counts,
+    Entry,
+    EntryInfo,
+    GroupRow,
+    Header,
+    Health,
+    HealthChange,
+    Mode,
+    Offers,
+    Policy,
+    Row,
+    SiteRow,
+    State,
+)
+from urlsieve.stores.embedded import drop, files, groups, look, moving, offer, seen, settle
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
 from urlsieve.stores.embedded.ledger import PAGE_SIZE, Ledger, Transaction, scalar, snapshot, translate
 from urlsieve.stores.embedded.sites import Sites
@@ -278,6 +294,13 @@ class EmbeddedStore:
     def info(self, fingerprint: bytes) -> EntryInfo:
         with self._ledger.read() as db, snapshot(db):
             return look.info(Transaction(db), fingerprint)
+
+    def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
+        return moving.entries(self._ledger, states)
+
+    def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
+        with self._ledger.write() as tx:
+            return moving.admit(tx, entries, skipped, policy=self._policy_in(tx.db), now=now + tx.waited, sites=self._sites)
 
     def ready(self, now: float, group_ids: Sequence[int] | None = None) -> tuple[bool, float | None]:
         with self._ledger.read() as db, snapshot(db):
