@@ -9,7 +9,7 @@ from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Klass, Policy, State, Verdict
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals
-from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, snapshot
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 
@@ -49,13 +49,15 @@ def entries(ledger: Ledger, states: frozenset[State | None] | None) -> Iterator[
         yield from _the_rest(ledger, wanted, given)
 
 
+_NEXT_PENDING = "SELECT grp, class, np, seq, id FROM pending WHERE (grp, class, np, seq) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT ?"
+
+
 def _queue_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[list[int]]:
     if State.PENDING in wanted:
         at: tuple[Any, ...] = (-(2**63), -1, 0, 0)
         while True:
             with ledger.read() as db:
-                sql = "SELECT grp, class, np, seq, id FROM pending WHERE (grp, class, np, seq) > (?, ?, ?, ?) ORDER BY grp, class, np, seq LIMIT ?"
-                rows = db.execute(sql, (*at, SLICE)).fetchall()
+                rows = db.execute(_NEXT_PENDING, (*at, SLICE)).fetchall()
             if not rows:
                 break
             at = rows[-1][:4]
@@ -144,7 +146,8 @@ def admit(tx: Transaction, given: Sequence[Entry], skipped: Mapping[str, int], *
     """One verdict per entry. What is not seen is taken as it is; the first of equals in the batch wins."""
     for entry in given:
         if entry.url is None and entry.state not in (None, State.DONE, State.DEAD):
-            raise ConfigError(f"an entry of {entry.site or 'an unknown site'} is {entry.state.name.lower()} but has no URL: it could not be fetched")
+            state = entry.state.name.lower()
+            raise ConfigError(f"an entry of {entry.site or 'an unknown site'} is {state} but has no URL: it could not be fetched")
     keys = [entry.fingerprint for entry in given]
     found = seen.find(tx.db, keys)
     fresh: dict[bytes, Entry] = {}
