@@ -327,6 +327,14 @@ class Sieve:
         name = checks.text("name", name) or ""
         return GroupHandle(self._store, name, self.canonicalizer.name_hash(name), self._clock)
 
+    def group_of(self, name: str) -> GroupHandle:
+        """The group of this name, or the one that the fetches of this site go by, in any spelling. InvalidURL if it is neither."""
+        named = self.group(name)
+        if named.row is not None:
+            return named
+        host = self.canonicalizer.canonicalize_many([f"http://{self._site_name(name)}/"]).host(0)
+        return self.group(self._group_of(host))
+
     def _site_name(self, name: object) -> str:
         """Any spelling of host[:port] → the one spelling the store uses. :80 and :443 are part of a site's name only for the other
         scheme's sites (http://e.com:443), so such a name means that site where the store has it."""

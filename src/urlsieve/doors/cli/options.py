@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from urlsieve.doors.cli.failures import UsageError
 from urlsieve.doors.cli.output import Output
@@ -130,6 +131,17 @@ def count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("0 is none")
     return value
+
+
+class Setting(NamedTuple):
+    """A value that may be None, beside an option that was not given at all."""
+
+    value: Any
+
+
+def or_none(read: Callable[[str], Any]) -> Callable[[str], Setting]:
+    """The same, or the word `none`."""
+    return lambda text: Setting(None if text.lower() == "none" else read(text))
 
 
 def priority(text: str) -> int:

@@ -1,0 +1,145 @@
+"""What an operator does to sites and groups: list, limit, delay, pause, block, and end a block."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from cli_lab import Cli
+
+import urlsieve
+
+Pushed = Callable[..., list[str]]
+
+
+@pytest.fixture
+def job(cli: Cli) -> Cli:
+    """Three sites: three URLs pending, two, and one done."""
+    with urlsieve.open(cli.store) as sieve:
+        sieve.push([f"https://a.example/{n}" for n in range(3)] + [f"https://b.example/{n}" for n in range(2)])
+        sieve.push("https://c.example/")
+        sieve.done(sieve.pop(1, groups=["c.example"]))
+    return cli
+
+
+def test_sites_are_listed_by_name_with_their_counts(job: Cli) -> None:
+    ran = job.on("sites")
+    assert 0 == ran.status, ran.err
+    rows = [line.split() for line in ran.out.decode().splitlines()]
+    assert ["seen", "pending", "leased", "delayed", "done", "dead", "limit", "site"] == rows[0]
+    assert [["3", "3", "0", "0", "0", "0", "-", "a.example"], ["2", "2", "0", "0", "0", "0", "-", "b.example"]] == rows[1:3]
+    assert ["1", "0", "0", "0", "1", "0", "-", "c.example"] == rows[3]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], ["a", "b", "c"]),
+        (["--reverse"], ["c", "b", "a"]),
+        (["--sort", "pending"], ["a", "b", "c"]),
+        (["--sort", "pending", "--reverse"], ["c", "b", "a"]),
+        (["--sort", "done", "-n", "1"], ["c"]),
+        (["--sort", "site", "-n", "2"], ["a", "b"]),
+        (["--sort", "site", "-n", "2", "--reverse"], ["c", "b"]),
+        (["b.example", "a.example"], ["a", "b"]),
+    ],
+    ids=str,
+)
+def test_sites_are_sorted_and_cut_as_asked(job: Cli, words: list[str], expected: list[str]) -> None:
+    assert [f"{name}.example" for name in expected] == [row["site"] for row in job.on("sites", "--json", *words).objects]
+
+
+def test_a_listing_as_stored_has_every_site_once(job: Cli) -> None:
+    assert {"a.example", "b.example", "c.example"} == {row["site"] for row in job.on("sites", "--json", "--sort", "none").objects}
+    assert 2 == len(job.on("sites", "--json", "--sort", "none", "-n", "2").objects)
+
+
+def test_a_limit_that_is_set_refuses_further_urls_and_none_ends_it(job: Cli) -> None:
+    (row,) = job.on("sites", "A.example", "--limit", "3", "--json").objects
+    assert ("a.example", 3) == (row["site"], row["limit"])
+    assert {"limit": 1} == job.on("push", "--json", stdin="https://a.example/more").report["reasons"]
+    (row,) = job.on("sites", "a.example", "--limit", "none", "--json").objects
+    assert row["limit"] is None
+    assert 1 == job.on("push", "--json", stdin="https://a.example/more").report["new"]
+
+
+def test_groups_are_listed_with_settings_and_what_holds_them(job: Cli) -> None:
+    assert 0 == job.on("groups", "a.example", "--delay", "2.5", "--concurrency", "4").status
+    assert 0 == job.on("groups", "https.example", "--pause").status  # one that has no URL yet
+    rows = [line.split() for line in job.on("groups").out.decode().splitlines()]
+    assert ["pending", "leased", "delay", "concurrency", "now", "group"] == rows[0]
+    assert ["3", "0", "2.5", "4", "ready", "a.example"] == rows[1]
+    assert ["0", "0", "-", "-", "empty", "c.example"] == rows[3]
+    assert ["0", "0", "-", "-", "paused", "https.example"] == rows[4]
+    (row,) = job.on("groups", "a.example", "--delay", "none", "--json").objects
+    assert (None, 4, False) == (row["delay"], row["concurrency"], row["paused"])
+
+
+def test_groups_take_their_turn_again_after_a_pause(job: Cli) -> None:
+    job.on("groups", "a.example", "b.example", "--pause")
+    assert [] == job.pop(9)
+    job.on("groups", "b.example", "--resume")
+    assert ["b.example"] * 2 == [lease["group"] for lease in job.pop(9)]
+
+
+def test_a_blocked_group_gives_nothing_until_it_is_unblocked(job: Cli) -> None:
+    before = time.time()
+    (row,) = job.on("block", "B.example", "--for", "3600", "--json").objects
+    assert before + 3600 <= row["blocked_until"] <= time.time() + 3600
+    assert ["a.example"] * 3 == [lease["group"] for lease in job.pop(9)]
+    assert "blocked" in job.on("why", "b.example").out.decode()
+    ran = job.on("unblock", "b.example")
+    assert b"b.example: unblocked; 2 URLs wait\n" == ran.out
+    assert 2 == len(job.pop(9))
+
+
+def test_a_block_without_a_time_lasts_until_it_is_ended(job: Cli) -> None:
+    assert b"a.example: blocked until it is unblocked; 3 URLs wait\n" == job.on("block", "a.example").out
+    assert b"a.example: unblocked; 3 URLs wait\n" == job.on("unblock", "a.example").out
+    assert b"a.example: was not blocked; 3 URLs wait\n" == job.on("unblock", "a.example").out
+
+
+def test_a_block_until_a_time_says_when_it_ends(job: Cli) -> None:
+    assert b"a.example: blocked until 2096-10-02 07:06:40 UTC; 3 URLs wait\n" == job.on("block", "a.example", "--until", "4000000000").out
+
+
+def test_a_site_of_a_domain_group_blocks_the_group(cli: Cli) -> None:
+    with urlsieve.open(cli.store, group_by="domain") as sieve:
+        sieve.push(["https://a.shop.example/1", "https://b.shop.example/1", "https://else.example/"])
+    (row,) = cli.on("block", "b.shop.example", "--json").objects
+    assert "shop.example" == row["group"]
+    assert ["else.example"] == [lease["group"] for lease in cli.pop(9)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sites", "--limit", "3"],
+        ["sites", "nosuch.example"],
+        ["sites", "a.example", "--limit", "few"],
+        ["sites", "--sort", "size"],
+        ["groups", "--pause"],
+        ["groups", "--delay", "1"],
+        ["groups", "nosuch.example"],
+        ["groups", "a.example", "--pause", "--resume"],
+        ["groups", "a.example", "--concurrency", "0"],
+        ["block"],
+        ["block", "http://a.example/"],
+        ["block", "a.example", "--for", "0"],
+        ["block", "a.example", "--for", "5", "--until", "5"],
+        ["unblock", "no site"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_meant_is_a_usage_error_and_changes_nothing(job: Cli, words: list[str]) -> None:
+    before = job.on("groups", "--json").out
+    ran = job.on(*words)
+    assert (2, b"") == (ran.status, ran.out), ran
+    assert ran.error
+    assert before == job.on("groups", "--json").out
+
+
+def test_a_list_goes_into_a_file_that_is_not_overwritten(job: Cli) -> None:
+    assert 0 == job.on("sites", "-o", "list", "--json").status
+    assert 3 == len((job.directory / "list").read_bytes().splitlines())
+    assert 2 == job.on("sites", "-o", "list").status
+    assert 0 == job.on("groups", "-o", "list", "--force").status
