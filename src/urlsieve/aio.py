@@ -215,6 +215,9 @@ class AsyncSieve:
     def group(self, name: str) -> AsyncHandle:
         return AsyncHandle(self, lambda: self._sieve.group(name))
 
+    def group_of(self, name: str) -> AsyncHandle:
+        return AsyncHandle(self, lambda: self._sieve.group_of(name))
+
     def now(self) -> float:
         return self._sieve.now()
 
