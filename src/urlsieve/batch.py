@@ -87,7 +87,7 @@ def prepare(
     if refused:
         rows = lambda at: source.rows([index[i] for i in at])  # noqa: E731
         columns = None if items else lambda at: source.columns([index[i] for i in at])
-    return Prepared(len(texts), Offers(fingerprints, rows, rejected, columns), index, refused)
+    return Prepared(len(texts), Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at]), index, refused)
 
 
 def _text_of(item: URLItem) -> str | bytes:
@@ -221,4 +221,8 @@ def merge(parts: list[Prepared]) -> Offers:
             found += sources[positions[0]][0].offers.rows([sources[i][1] for i in positions])
         return found
 
-    return Offers(b"".join(part.offers.fingerprints for part in parts), rows, rejected)
+    def sites(at: Sequence[int]) -> list[str]:
+        pairs = (sources[i] for i in at)
+        return [name for part, i in pairs if part.offers.sites is not None for name in part.offers.sites([i])]
+
+    return Offers(b"".join(part.offers.fingerprints for part in parts), rows, rejected, None, sites)

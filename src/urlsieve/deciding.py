@@ -1,4 +1,4 @@
-"""Tokens and outcomes in, Settled out: load, decide, compare-and-set, and again if somebody was faster."""
+"""Tokens and outcomes in, Settled out: load, decide, compare-and-set, and again what somebody else was faster with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urlsieve.errors import StoreUnavailable
 from urlsieve.frontier.outcome import Kind, classify
 from urlsieve.frontier.settle import decide, decide_clean
 from urlsieve.model import Change, Health, HealthChange, Lease, OfferRow, Outcome, Row, Settled, State
-from urlsieve.stores.protocol import Store
+from urlsieve.stores.protocol import APPLIED, OUTDATED, Store
 
 #: Each round somebody else has succeeded, so more means that something else is wrong.
 MOST_ROUNDS = 100
@@ -21,21 +21,24 @@ def settle(
     store: Store, tickets: list[Lease | str], outcomes: list[Outcome], *, now: float, chance: Callable[[int], list[float]], targets: Targets
 ) -> list[Settled]:
     """One step; in order. A token given twice, or not current, is lost."""
-    answer = _try_clean(store, tickets, outcomes, now)
-    if answer is not None:
-        return answer
     tokens = [ticket if isinstance(ticket, str) else ticket.token for ticket in tickets]
-    chances = chance(len(tokens))
+    answers = _try_clean(store, tickets, outcomes, now) or [None] * len(tickets)
+    open_ones = [i for i, answer in enumerate(answers) if answer is None]
+    chances = chance(len(tokens)) if open_ones else []
     for _ in range(MOST_ROUNDS):
-        answer = _try(store, tokens, outcomes, now, chances, targets)
-        if answer is not None:
-            return answer
+        if not open_ones:
+            return [answer for answer in answers if answer is not None]
+        theirs = [outcomes[i] for i in open_ones]
+        decided = _try(store, [tokens[i] for i in open_ones], theirs, now, [chances[i] for i in open_ones], targets)
+        for i, settled in zip(open_ones, decided, strict=True):
+            answers[i] = settled
+        open_ones = [i for i in open_ones if answers[i] is None]
     raise StoreUnavailable(f"the store {store.address} is too busy: {MOST_ROUNDS} times others settled first; try again")
 
 
-def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float) -> list[Settled] | None:
+def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float) -> list[Settled | None] | None:
     """Pages that were simply fetched, of groups where nothing is wrong: one step without loading. None: it is not so simple."""
-    policy = store.policy()
+    policy = store.policy(fresh=False)
     plans: dict[int, tuple[tuple[object, ...], str | None]] = {}
     changes: list[Change] = []
     for ticket, outcome in zip(tickets, outcomes, strict=True):
@@ -49,24 +52,22 @@ def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome]
             plan = plans[id(outcome)] = clean[0][1:], clean[1]
         changes.append(Change._make((ticket.token, *plan[0])))
     flags = store.settle(changes, (), now, clean=True)
-    if flags is None:
-        return None
     done = State.DONE.name.lower()
-    answers = []
+    answers: list[Settled | None] = []
     for ticket, outcome, flag in zip(tickets, outcomes, flags, strict=True):
         word = plans[id(outcome)][1]
         if isinstance(ticket, Lease) and word == "new" and ticket.klass == "revisit":
             word = None
         token = ticket if isinstance(ticket, str) else ticket.token
-        answers.append(Settled(token, done, word) if flag else Settled(token, "lost"))
+        answers.append(Settled(token, done, word) if flag == APPLIED else None if flag == OUTDATED else Settled(token, "lost"))
     return answers
 
 
 def _try(
     store: Store, tokens: list[str], outcomes: list[Outcome], now: float, chance: list[float], targets: Targets
-) -> list[Settled] | None:
+) -> list[Settled | None]:
     rows, groups = store.load(tokens, whole=any(map(_needs_url, {id(outcome): outcome for outcome in outcomes}.values())))
-    policy = store.policy()
+    policy = store.policy(fresh=False)
     health: dict[int, Health] = {}
     changes: list[Change] = []
     words: list[str | None] = []
@@ -88,16 +89,18 @@ def _try(
         words.append(decision.word)
     if not changes:
         return [Settled(token, "lost") for token in tokens]
-    written = [HealthChange(gid, groups[gid].health.version, new) for gid, new in health.items()]
+    written = [HealthChange(gid, groups[gid].health.version, new, groups[gid].name) for gid, new in health.items()]
     flags = store.settle(changes, written, now)
-    if flags is None:
-        return None
-    return [
-        Settled(token, changes[at].state.name.lower(), words[at], changes[at].due)
-        if (at := places.get(i)) is not None and flags[at]
-        else Settled(token, "lost")
-        for i, token in enumerate(tokens)
-    ]
+    answers: list[Settled | None] = []
+    for i, token in enumerate(tokens):
+        at = places.get(i)
+        if at is None or flags[at] not in (APPLIED, OUTDATED):
+            answers.append(Settled(token, "lost"))
+        elif flags[at] == OUTDATED:
+            answers.append(None)
+        else:
+            answers.append(Settled(token, changes[at].state.name.lower(), words[at], changes[at].due))
+    return answers
 
 
 def _needs_url(outcome: Outcome) -> bool:

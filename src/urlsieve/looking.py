@@ -19,7 +19,9 @@ from urlsieve.stores.protocol import Store
 SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
 
 
-def wait(store: Store, timeout: float, clock: Callable[[], float], group_ids: Sequence[int] | None = None) -> bool:
+def wait(
+    store: Store, timeout: float, clock: Callable[[], float], groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
+) -> bool:
     """Polls the store's cheap sign of change, and looks closer when there is one or when time itself may have brought something."""
     end = time.monotonic() + timeout
     pause = SHORTEST_POLL
@@ -32,7 +34,7 @@ def wait(store: Store, timeout: float, clock: Callable[[], float], group_ids: Se
             if fresh != sign:
                 pause = SHORTEST_POLL
             sign = fresh
-            ready, later = store.ready(now, group_ids)
+            ready, later = store.ready(now, groups, group_ids)
             if ready:
                 return True
         left = end - time.monotonic()
@@ -51,21 +53,23 @@ def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], st
     """A URL, or the name of a site or group."""
     subject = checks.text("site_or_url", subject) or ""
     if "://" not in subject:
-        named = store.group(canonicalizer.name_hash(subject), counted=True)
+        named = store.group(subject, canonicalizer.name_hash(subject), counted=True)
         site = canonicalizer.canonicalize_many([f"http://{subject}/"])
         if named is None and not site.rejected:  # any spelling of a site: the group that its fetches go by
-            named = store.group(canonicalizer.name_hash(group_of(site.host(0))), counted=True)
+            name = group_of(site.host(0))
+            named = store.group(name, canonicalizer.name_hash(name), counted=True)
         if named is None:
             return Why(subject, ("empty",), ("nothing of it was ever queued",))
-        return _with_others(_of_group(store, named, subject, now), store.site(canonicalizer.name_hash(subject)))
+        return _with_others(_of_group(store, named, subject, now), store.site(subject, canonicalizer.name_hash(subject)))
     keys = canonicalizer.canonicalize_many([subject])
     if keys.rejected:
         raise InvalidURL(keys.reasons[0] or "invalid", subject)
     subject = mask_userinfo(subject)
-    info = store.info(keys.fingerprints)
+    info = store.info(keys.site(0), keys.fingerprints)
     if info.state != "pending":
         return Why(subject, (info.state,), (_state_sentence(info, now),), info.due if info.state == "delayed" else info.deadline)
-    row = store.group(canonicalizer.name_hash(info.group or group_of(keys.host(0))), counted=True)
+    name = info.group or group_of(keys.host(0))
+    row = store.group(name, canonicalizer.name_hash(name), counted=True)
     if row is None:
         return Why(subject, ("empty",), ("it has just been forgotten",))
     answer = _of_group(store, row, subject, now)

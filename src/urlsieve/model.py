@@ -105,6 +105,7 @@ class Offers:
     rows: Callable[[Sequence[int]], list[OfferRow]]
     rejected: Mapping[str, int] = field(default_factory=dict)  # refused before the store, by reason: counted there
     columns: Callable[[Sequence[int]], Columns] | None = None  # the same as rows where all are alike: much cheaper
+    sites: Callable[[Sequence[int]], list[str]] | None = None  # only their sites: what a sharded store needs to find a fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,7 @@ class HealthChange:
     group_id: int
     expected: int  # version the decision was made on
     health: Health
+    group: str = ""  # its name: where a sharded store has it
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,7 @@ class Sieve:
         answers: list[bool] = []
         for part in slices(urls):
             prepared = self._prepare(part, Defaults(), None)
-            flags = self._store.contains(prepared.offers.fingerprints)
+            flags = self._store.contains(prepared.offers)
             spread = [False] * prepared.total
             for i, flag in zip(prepared.index, flags, strict=True):
                 spread[i] = bool(flag)
@@ -272,8 +272,10 @@ class Sieve:
         """State, attempts and place of one URL. InvalidURL if it is none."""
         if not isinstance(url, (str, bytes)) or not isinstance(variant, bytes):
             raise ConfigError("a URL is str or bytes, its variant bytes")
-        found = self._store.info(self.canonicalizer.fingerprint(as_found(url), variant=variant))
-        return looking.readable_info(found)
+        found = as_found(url)
+        fingerprint = self.canonicalizer.fingerprint(found, variant=variant)
+        site = self.canonicalizer.canonicalize_many([found]).site(0)
+        return looking.readable_info(self._store.info(site, fingerprint))
 
     def why(self, site_or_url: str) -> Why:
         """Why is nothing fetched of this group, site or URL."""
@@ -282,8 +284,8 @@ class Sieve:
     def wait(self, timeout: float, *, groups: Iterable[str] | None = None) -> bool:
         """Until something may be popped (True; with `groups`, of these) or `timeout` seconds have passed (False)."""
         checks.number("timeout", timeout, least=0)
-        ids = None if groups is None else [self.canonicalizer.name_hash(name) for name in arguments.names(groups)]
-        return looking.wait(self._store, float(timeout), self._clock, ids)
+        names = None if groups is None else arguments.names(groups)
+        return looking.wait(self._store, float(timeout), self._clock, names, [self.canonicalizer.name_hash(name) for name in names or ()])
 
     def stats(self) -> Stats:
         return Stats.of(self._store.counts(self._clock()), profile=self._store.header.profile, version=CANONICAL_VERSION)
@@ -301,7 +303,7 @@ class Sieve:
         """Not seen any more; queue entries and leases go too. How many were seen."""
         total = 0
         for part in slices(urls):
-            total += self._store.forget(self._prepare(part, Defaults(), None).offers.fingerprints, self._clock())
+            total += self._store.forget(self._prepare(part, Defaults(), None).offers, self._clock())
         return total
 
     def purge(self, site: str) -> int:
@@ -344,7 +346,7 @@ class Sieve:
         if keys.rejected:
             raise InvalidURL("host", name)
         plain, ported = sorted((keys.site(0), keys.site(1)), key=len)
-        if plain != ported and self._store.site(self.canonicalizer.name_hash(ported)) is None:
+        if plain != ported and self._store.site(ported, self.canonicalizer.name_hash(ported)) is None:
             raise ConfigError(f"the store has no site {ported}; pages of the scheme whose port that is are on the site {plain}")
         return ported
 

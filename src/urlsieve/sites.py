@@ -14,17 +14,17 @@ class GroupHandle:
     """Who shares one turn. Setting an attribute takes effect at the next pop of any worker."""
 
     def __init__(self, store: Store, name: str, group_id: int, clock: Callable[[], float]) -> None:
-        self._store, self.name, self._id, self._clock = store, name, group_id, clock
+        self._store, self.name, self._group, self._id, self._clock = store, name, name, group_id, clock
 
     @property
     def row(self) -> GroupRow | None:
         """None: no URL of it was ever queued and nothing was set."""
-        return self._store.group(self._id, counted=True)
+        return self._store.group(self._group, self._id, counted=True)
 
     @property
     def delay(self) -> float | None:
         """Seconds between two turns; None: the policy's."""
-        row = self._store.group(self._id)
+        row = self._store.group(self._group, self._id)
         return None if row is None else row.delay
 
     @delay.setter
@@ -34,7 +34,7 @@ class GroupHandle:
     @property
     def concurrency(self) -> int | None:
         """Most leases out at the same time; None: the policy's."""
-        row = self._store.group(self._id)
+        row = self._store.group(self._group, self._id)
         return None if row is None else row.concurrency
 
     @concurrency.setter
@@ -66,7 +66,7 @@ class GroupHandle:
         return value
 
     def _update(self, **change: object) -> None:
-        self._store.update_group(self.name, self._id, self._clock(), **change)
+        self._store.update_group(self._group, self._id, self._clock(), **change)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -79,20 +79,17 @@ class SiteHandle(GroupHandle):
         self, store: Store, group: str, group_id: int, clock: Callable[[], float], *, site: str, site_id: int
     ) -> None:
         super().__init__(store, group, group_id, clock)
-        self.name, self._group, self._site_id = site, group, site_id
+        self.name, self._site_id = site, site_id
 
     @property
     def counts(self) -> SiteRow | None:
-        return self._store.site(self._site_id)
+        return self._store.site(self.name, self._site_id)
 
     @property
     def limit(self) -> int | None:
         """Most URLs accepted of this site; the others are rejected with "limit"."""
-        return self._store.limit(self._site_id)
+        return self._store.limit(self.name, self._site_id)
 
     @limit.setter
     def limit(self, most: int | None) -> None:
         self._store.update_site(self.name, self._site_id, limit=checks.optional("limit", most, least=0, whole=True))
-
-    def _update(self, **change: object) -> None:
-        self._store.update_group(self._group, self._id, self._clock(), **change)

@@ -7,6 +7,7 @@ import pytest
 from sieve_lab import hosts, pages, states
 from urlsieve import ConfigError
 from urlsieve.model import Change, Health, HealthChange, Mode, OfferRow, Offers, State, Verdict
+from urlsieve.stores.protocol import OUTDATED
 
 MOST = 512 * 1024
 
@@ -127,11 +128,8 @@ def test_a_blob_is_seen_by_other_workers(shared):
 
 def test_contains_answers_a_flag_for_each(sieve, store):
     sieve.push(pages(2))
-    fingerprint = sieve.canonicalizer.fingerprint
-    assert b"\1\0\1" == store.contains(
-        b"".join(fingerprint(url) for url in ("http://a.example/p1", "http://a.example/x", "http://a.example/p0"))
-    )
-    assert b"" == store.contains(b"")
+    assert b"\1\0\1" == store.contains(offers_of(sieve, ["http://a.example/p1", "http://a.example/x", "http://a.example/p0"]))
+    assert b"" == store.contains(offers_of(sieve, []))
 
 
 def test_a_settle_on_an_outdated_health_does_nothing_at_all(sieve, store, clock):
@@ -141,8 +139,8 @@ def test_a_settle_on_an_outdated_health_does_nothing_at_all(sieve, store, clock)
     health = groups[row.group_id].health
     sieve.fail(other, "x", status=429, retry_after=60)
     change = Change(lease.token, State.DONE)
-    outdated = HealthChange(row.group_id, health.version, replace(health, failures=1))
-    assert store.settle([change], [outdated], clock.now) is None
+    outdated = HealthChange(row.group_id, health.version, replace(health, failures=1), row.group)
+    assert bytes((OUTDATED,)) == store.settle([change], [outdated], clock.now)
     assert {"leased": 1, "delayed": 1} == states(sieve)
     assert b"\1" == bytes(store.settle([change], [], clock.now))
 

@@ -43,14 +43,19 @@ class Leased(NamedTuple):
     reaped: int = 0
 
 
+#: Flags of `settle`.
+LOST, APPLIED, OUTDATED = 0, 1, 2
+
+
 class Store(Protocol):
     """One job's URLs."""
 
     header: Header
     address: str
 
-    def policy(self) -> Policy:
-        """The policy all workers share; fresh at every call."""
+    def policy(self, *, fresh: bool = True) -> Policy:
+        """The policy all workers share, as it is now. Not `fresh`: as of this store's last answer, without asking; `settle` refuses
+        what was decided under an older one."""
 
     def set_policy(self, **change: Any) -> None:
         """Replaces these fields only, whatever others change at the same time."""
@@ -65,8 +70,8 @@ class Store(Protocol):
         - FULL above the high-water mark, LIMIT above a site's limit: not marked seen.
         """
 
-    def contains(self, fingerprints: bytes) -> bytes:
-        """One flag per 16-byte fingerprint: 1 seen. Writes nothing."""
+    def contains(self, offers: Offers) -> bytes:
+        """One flag per offer: 1 seen. Writes nothing."""
 
     def lease(
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
@@ -85,12 +90,13 @@ class Store(Protocol):
         """The leased rows of current tokens (None: lost) and their groups by id, for the decision. Without `whole` the rows have no
         fingerprint, URL and site: most decisions need none of them."""
 
-    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes | None:
-        """Compare-and-set each change on its token: 1 applied, 0 lost. None: nothing was done, load and decide again, because a group's
-        version or a row's `again` differs, or because with `clean` a group turned out to have a delay of its own, failures or a block.
-        """
+    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
+        """Compare-and-set each change on its token: APPLIED, LOST, or OUTDATED: not done, load and decide it again, because a group's
+        version, a row's `again` or the policy differs, or because with `clean` a group turned out to have a delay of its own, failures
+        or a block. The changes of one shard are outdated together or not at all; a store without shards is one shard. Redirect
+        targets may be recorded although the change itself is lost or outdated."""
 
-    def forget(self, fingerprints: bytes, now: float) -> int:
+    def forget(self, offers: Offers, now: float) -> int:
         """Not seen any more; queue entries and leases go too. The count of those that were seen."""
 
     def purge(self, site: str, site_id: int, now: float) -> int:
@@ -99,14 +105,14 @@ class Store(Protocol):
     def sites(self) -> Iterator[SiteRow]:
         """All sites with their counts, in slices that hold no long read."""
 
-    def site(self, site_id: int) -> SiteRow | None: ...
+    def site(self, name: str, site_id: int) -> SiteRow | None: ...
 
-    def limit(self, site_id: int) -> int | None:
+    def limit(self, name: str, site_id: int) -> int | None:
         """Without counting anything."""
 
     def groups(self) -> Iterator[GroupRow]: ...
 
-    def group(self, group_id: int, *, counted: bool = False) -> GroupRow | None:
+    def group(self, name: str, group_id: int, *, counted: bool = False) -> GroupRow | None:
         """`pending` only if `counted`."""
 
     def update_site(self, name: str, site_id: int, **change: Any) -> None:
@@ -132,7 +138,7 @@ class Store(Protocol):
 
     def unlock(self, name: str, token: int) -> bool: ...
 
-    def info(self, fingerprint: bytes) -> EntryInfo: ...
+    def info(self, site: str, fingerprint: bytes) -> EntryInfo: ...
 
     def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
         """Everything the store has (of these states; None among them: the known), in slices that hold no long read.
@@ -149,8 +155,8 @@ class Store(Protocol):
         the order given among equal priorities. Limits and the high-water mark do not apply. Without text (`url` None) only done, dead
         and known can be taken: ConfigError otherwise. `skipped`: counts by reason to add."""
 
-    def ready(self, now: float, group_ids: Sequence[int] | None = None) -> tuple[bool, float | None]:
-        """Whether a lease would give something now; if not, when it may (None: not by time alone)."""
+    def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
+        """Whether a lease (of these groups) would give something now; if not, when it may (None: not by time alone)."""
 
     def counts(self, now: float) -> Counts: ...
 

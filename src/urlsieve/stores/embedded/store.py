@@ -37,7 +37,7 @@ from urlsieve.stores.embedded.ledger import PAGE_SIZE, Ledger, Transaction, scal
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
-from urlsieve.stores.protocol import Leased, Offered
+from urlsieve.stores.protocol import OUTDATED, Leased, Offered
 
 SCHEMA = 1
 APPLICATION_ID = 0x75726C73  # "urls"
@@ -117,7 +117,7 @@ class EmbeddedStore:
 
     # -- policy and rules
 
-    def policy(self) -> Policy:
+    def policy(self, *, fresh: bool = True) -> Policy:
         with self._ledger.read() as db:
             return self._policy_in(db)
 
@@ -158,8 +158,8 @@ class EmbeddedStore:
             policy = self._policy_in(tx.db)
             return Offered(offer.offer(tx, offers, mode, policy=policy, now=now + tx.waited, sites=self._sites))
 
-    def contains(self, fingerprints: bytes) -> bytes:
-        keys = seen.split(fingerprints)
+    def contains(self, offers: Offers) -> bytes:
+        keys = seen.split(offers.fingerprints)
         with self._ledger.read() as db:
             found = seen.find(db, keys)
         return bytes(key in found for key in keys)
@@ -188,18 +188,16 @@ class EmbeddedStore:
         with self._ledger.read() as db, snapshot(db):
             return settle.load_rows(Transaction(db), tokens, whole)
 
-    def settle(
-        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False
-    ) -> bytes | None:
+    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
         try:
             with self._ledger.write() as tx:
                 return settle.Settling(tx, self._policy_in(tx.db), now + tx.waited, self._sites).run(changes, health, clean)
         except settle.Conflict:
-            return None
+            return bytes((OUTDATED,)) * len(changes)
 
-    def forget(self, fingerprints: bytes, now: float) -> int:
+    def forget(self, offers: Offers, now: float) -> int:
         with self._ledger.write() as tx:
-            return drop.forget(tx, seen.split(fingerprints), self._policy_in(tx.db), now)
+            return drop.forget(tx, seen.split(offers.fingerprints), self._policy_in(tx.db), now)
 
     def purge(self, site: str, site_id: int, now: float) -> int:
         with self._ledger.write() as tx:
@@ -210,11 +208,11 @@ class EmbeddedStore:
     def sites(self) -> Iterator[SiteRow]:
         return look.sites(self._ledger)
 
-    def site(self, site_id: int) -> SiteRow | None:
+    def site(self, name: str, site_id: int) -> SiteRow | None:
         with self._ledger.read() as db, snapshot(db):
             return look.site(db, site_id)
 
-    def limit(self, site_id: int) -> int | None:
+    def limit(self, name: str, site_id: int) -> int | None:
         with self._ledger.read() as db:
             limit: int | None = scalar(db, "SELECT lim FROM site WHERE id = ?", (site_id,))
             return limit
@@ -222,7 +220,7 @@ class EmbeddedStore:
     def groups(self) -> Iterator[GroupRow]:
         return look.groups(self._ledger)
 
-    def group(self, group_id: int, *, counted: bool = False) -> GroupRow | None:
+    def group(self, name: str, group_id: int, *, counted: bool = False) -> GroupRow | None:
         with self._ledger.read() as db, snapshot(db):
             return look.group(db, group_id, counted=counted)
 
@@ -291,7 +289,7 @@ class EmbeddedStore:
 
     # -- looking
 
-    def info(self, fingerprint: bytes) -> EntryInfo:
+    def info(self, site: str, fingerprint: bytes) -> EntryInfo:
         with self._ledger.read() as db, snapshot(db):
             return look.info(Transaction(db), fingerprint)
 
@@ -302,9 +300,9 @@ class EmbeddedStore:
         with self._ledger.write() as tx:
             return moving.admit(tx, entries, skipped, policy=self._policy_in(tx.db), now=now + tx.waited, sites=self._sites)
 
-    def ready(self, now: float, group_ids: Sequence[int] | None = None) -> tuple[bool, float | None]:
+    def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
         with self._ledger.read() as db, snapshot(db):
-            return look.ready(Transaction(db), now, group_ids)
+            return look.ready(Transaction(db), now, None if groups is None else group_ids)
 
     def counts(self, now: float) -> Counts:
         size = files.size_of(self._directory) if self._directory else self._memory_size()
