@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from urlsieve import aio as aio
     from urlsieve import testing as testing
+    from urlsieve.answers import Failed as Failed
     from urlsieve.answers import Finding as Finding
     from urlsieve.answers import Leases as Leases
     from urlsieve.answers import Report as Report
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 _HOME = {
     "aio": "",
     "testing": "",
+    "Failed": "answers",
     "Finding": "answers",
     "Leases": "answers",
     "Report": "answers",

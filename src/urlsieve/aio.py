@@ -24,7 +24,7 @@ from urlsieve.errors import StoreFull, StoreUnavailable
 from urlsieve.model import EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
-    from urlsieve.answers import Finding, Leases, Report, Stats, Why
+    from urlsieve.answers import Failed, Finding, Leases, Report, Stats, Why
     from urlsieve.sieve import Sieve
 
 T = TypeVar("T")
@@ -190,6 +190,12 @@ class AsyncSieve:
 
     async def stats(self) -> Stats:
         return await self._call(self._sieve.stats)
+
+    async def failed(self, **which: Any) -> list[Failed]:
+        return await self._call(lambda: list(self._sieve.failed(**which)))
+
+    async def retry(self, chosen: Iterable[Failed] | None = None, **which: Any) -> int:
+        return await self._call(self._sieve.retry, chosen, **which)
 
     async def verify(self, *, deep: bool = False) -> list[str]:
         return await self._call(self._sieve.verify, deep=deep)

@@ -88,6 +88,25 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """A dead URL. url: as found, None where its text is no longer kept (then most of the rest is not known either).
+    attempts: leases given; at: when it last failed (seconds since the epoch)."""
+
+    url: str | None
+    site: str
+    group: str | None
+    reason: str | None
+    attempts: int
+    at: float | None
+    priority: int
+    depth: int
+    via: str | None
+    meta: Any
+    variant: bytes
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """Why nothing is fetched: the words that hold, and a sentence each."""
 

@@ -136,7 +136,7 @@ def doctor(store: Store, now: float) -> list[Finding]:
     limits = f"concurrency {policy.concurrency or 'any'}, max_attempts {policy.max_attempts}, backoff {policy.backoff:g} s"
     findings.append(Finding("ok", f"delay {policy.delay:g} s, {limits}, high_water {policy.high_water or 'none'}"))
     if counts.states[State.DEAD]:
-        findings.append(Finding("warn", f"{counts.states[State.DEAD]} URLs are dead", "push --mode again brings one back"))
+        findings.append(Finding("warn", f"{counts.states[State.DEAD]} URLs are dead", "failed lists them; failed --retry brings them back"))
     if policy.high_water is not None:
         waiting = counts.states[State.PENDING] + counts.states[State.DELAYED]
         if waiting >= 0.8 * policy.high_water:

@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from urlsieve import arguments, checks, deciding, looking
-from urlsieve.answers import Finding, Leases, Report, Stats, Why
+from urlsieve import arguments, checks, deciding, failed, looking
+from urlsieve.answers import Failed, Finding, Leases, Report, Stats, Why
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, StoreUnavailable
 from urlsieve.grouping import grouping
 from urlsieve.keepalive import KeepAlive
-from urlsieve.model import EntryInfo, GroupRow, Klass, Lease, Mode, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.model import EntryInfo, GroupRow, Klass, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
 from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
 
@@ -80,15 +80,11 @@ class Sieve:
         return prepare(urls, defaults, canonicalizer=self.canonicalizer, group_of=self._group_of, base=base)
 
     def _offer_parts(self, parts: list[Prepared], mode: Mode, report: Report) -> None:
-        offered = self._store.offer(merge(parts), mode, self._generation, self._clock())
-        if offered.stale_rules:
-            self._reload_rules()
-            self._offer_parts(parts, mode, report)
-            return
+        given = self._offered(merge(parts), mode)
         at = 0
         for part in parts:
             many = len(part.index)
-            verdicts = offered.verdicts[at : at + many]
+            verdicts = given[at : at + many]
             at += many
             if part.refused:
                 spread = bytearray(part.total)
@@ -96,6 +92,11 @@ class Sieve:
                     spread[i] = verdict
                 verdicts = bytes(spread)
             report.add(verdicts, part.refused)
+
+    def _offered(self, offers: Offers, mode: Mode) -> bytes:
+        while (offered := self._store.offer(offers, mode, self._generation, self._clock())).stale_rules:
+            self._reload_rules()
+        return offered.verdicts
 
     def _reload_rules(self) -> None:
         """Another worker has changed the rules: theirs hold from now on."""
@@ -289,6 +290,17 @@ class Sieve:
 
     def stats(self) -> Stats:
         return Stats.of(self._store.counts(self._clock()), profile=self._store.header.profile, version=CANONICAL_VERSION)
+
+    def failed(self, *, site: str | None = None, reason: str | None = None) -> Iterator[Failed]:
+        """The dead URLs (of one site; whose reason matches, where `*` stands for any text), read in slices."""
+        name = None if site is None else self._site_name(site)
+        return failed.failed(self._store, self._clock(), site=name, reason=checks.text("reason", reason))
+
+    def retry(self, chosen: Iterable[Failed] | None = None, *, site: str | None = None, reason: str | None = None) -> int:
+        """Brings dead URLs back with a new count of attempts: those of `failed(…)`, or `chosen` of them. How many: one whose text is
+        no longer kept stays dead."""
+        found = self.failed(site=site, reason=reason) if chosen is None else chosen
+        return failed.retry(self._store, found, self._offered, self.canonicalizer.name_hash)
 
     def verify(self, *, deep: bool = False) -> list[str]:
         """What is wrong with the store, in words; empty when sound. deep: everything is enumerated."""

@@ -23,6 +23,7 @@ NEED_A_STORE = {
     "seen": [],
     "why": ["example.com"],
     "sites": [],
+    "failed": [],
     "groups": [],
     "block": ["example.com"],
     "unblock": ["example.com"],

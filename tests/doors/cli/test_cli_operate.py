@@ -143,3 +143,42 @@ def test_a_list_goes_into_a_file_that_is_not_overwritten(job: Cli) -> None:
     assert 3 == len((job.directory / "list").read_bytes().splitlines())
     assert 2 == job.on("sites", "-o", "list").status
     assert 0 == job.on("groups", "-o", "list", "--force").status
+
+
+@pytest.fixture
+def broken(cli: Cli) -> Cli:
+    """Two dead URLs of a site, one of another with a password in it."""
+    with urlsieve.open(cli.store) as sieve:
+        sieve.push(["https://a.example/1", "https://a.example/2", "https://me:S3cret@b.example/3"])
+        leases = {lease.url: lease for lease in sieve.pop(3)}
+        sieve.fail(leases.pop("https://me:S3cret@b.example/3"), "not\tfound\x1b[31m", status=400)
+        sieve.fail(list(leases.values()), "forbidden", status=403)
+    return cli
+
+
+def test_failed_lists_dead_urls_a_line_each_without_passwords_or_control_characters(broken: Cli) -> None:
+    ran = broken.on("failed")
+    assert 0 == ran.status, ran.err
+    rows = [line.split("\t") for line in ran.out.decode().splitlines()]
+    assert {"https://a.example/1", "https://a.example/2", "https://***@b.example/3"} == {row[3] for row in rows}
+    assert {"1"} == {row[1] for row in rows}
+    assert b"S3cret" not in ran.out and b"\x1b" not in ran.out
+
+
+def test_failed_as_json_has_the_url_as_found(broken: Cli) -> None:
+    (row,) = broken.on("failed", "--site", "b.example", "--json").objects
+    assert ("https://me:S3cret@b.example/3", "b.example", 1) == (row["url"], row["site"], row["attempts"])
+    assert 2 == len(broken.on("failed", "--json", "--reason", "forbidden*").objects)
+    assert 1 == len(broken.on("failed", "--json", "-n", "1").objects)
+
+
+def test_failed_retry_brings_back_what_would_be_listed(broken: Cli) -> None:
+    assert b"2 of 2 dead URLs wait again\n" == broken.on("failed", "--retry", "--site", "a.example").out
+    assert {"https://a.example/1", "https://a.example/2"} == {lease["url"] for lease in broken.pop(9)}
+    (report,) = broken.on("failed", "--retry", "--json").objects
+    assert {"retried": 1, "failed": 1, "expired": 0} == report
+    assert [] == broken.on("failed", "--json").objects
+
+
+def test_a_failed_list_of_a_store_without_failures_is_empty(job: Cli) -> None:
+    assert (0, b"") == (job.on("failed").status, job.on("failed").out)

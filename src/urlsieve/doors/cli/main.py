@@ -28,6 +28,7 @@ COMMANDS = {
     "groups": "list politeness groups, or change their settings",
     "block": "give nothing of a site for a time",
     "unblock": "end a block",
+    "failed": "list dead URLs with their reasons, or bring them back",
     "forget": "make a store forget URLs",
     "purge": "make a store forget whole sites",
     "verify": "check that a store is sound",
