@@ -64,7 +64,7 @@ def _is_dead(store: Store, one: Any) -> bool:
     """The list may be old: what was brought back since, and perhaps fetched, must not be fetched again."""
     if not isinstance(one, Failed):
         raise ConfigError(f"retry takes what failed() gives, not {type(one).__name__}")
-    return store.info(one.fingerprint).state == State.DEAD.name.lower()
+    return store.info(one.site, one.fingerprint).state == State.DEAD.name.lower()
 
 
 def _row(one: Failed, name_hash: Callable[[str], int]) -> tuple[bytes, OfferRow] | None:
