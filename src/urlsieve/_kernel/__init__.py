@@ -1,6 +1,7 @@
-"""The native core: bytes go in; canonical forms, keyed fingerprints and a set's verdicts come out. Mechanism only: policy is canon's."""
+"""The native core: bytes go in; canonical forms, keyed fingerprints, verdicts of sets and sorted runs come out. Policy is canon's."""
 
 from urlsieve._kernel._core import (
+    ABSENT,
     FRAGMENT_DROP,
     FRAGMENT_KEEP,
     FRAGMENT_ROUTES,
@@ -13,14 +14,20 @@ from urlsieve._kernel._core import (
     STEP_PERCENT,
     STEP_QUERY_SESSION,
     STEP_SORT,
+    TOMBSTONE,
     Batch,
+    FingerprintMap,
     FingerprintSet,
     LineBatch,
     Program,
+    Run,
+    RunWriter,
+    merge_records,
     siphash24,
 )
 
 __all__ = [
+    "ABSENT",
     "FRAGMENT_DROP",
     "FRAGMENT_KEEP",
     "FRAGMENT_ROUTES",
@@ -33,9 +40,14 @@ __all__ = [
     "STEP_PERCENT",
     "STEP_QUERY_SESSION",
     "STEP_SORT",
+    "TOMBSTONE",
     "Batch",
+    "FingerprintMap",
     "FingerprintSet",
     "LineBatch",
     "Program",
+    "Run",
+    "RunWriter",
+    "merge_records",
     "siphash24",
 ]

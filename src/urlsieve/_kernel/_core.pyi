@@ -1,7 +1,12 @@
 """The native core as Python sees it; see the headers for the theory."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Protocol, final
+
+class Buffer(Protocol):
+    """bytes, a memoryview, an mmap: collections.abc.Buffer, which Python 3.11 does not have."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 Resolve = Callable[[str | bytes], bytes | int]
 """What becomes of an irregular URL: its WHATWG href (ASCII), or the status it is rejected with."""
@@ -84,3 +89,82 @@ class FingerprintSet:
     def add_many(self, fingerprints: bytes, status: bytes | None = None) -> bytes:
         """One byte per key: 1 new, 0 known (the first of equals in a batch wins), 2 skipped because its status is not 0."""
     def contains_many(self, fingerprints: bytes) -> bytes: ...
+
+ABSENT: int
+"""-2**63: "not here" in answers; never a value."""
+TOMBSTONE: int
+"""-2**63 + 1: the value of a forgotten fingerprint."""
+
+# A record is 24 bytes: a fingerprint (site half, URL half: uint64, little-endian) and a value (int64, little-endian). The order is that of
+# (site half, URL half) as unsigned integers. Lengths that are no whole number of entries are a ValueError everywhere.
+
+@final
+class FingerprintMap:
+    """An exact map from fingerprints to values in 32 to 48 bytes each; usable from any thread. Keys somebody else can choose make it
+    slow, never wrong."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int:
+        """Fingerprints, those with TOMBSTONE included."""
+    @property
+    def nbytes(self) -> int: ...
+    def set_many(self, records: bytes) -> None:
+        """Of equal fingerprints the last one stands. ValueError for the value ABSENT, and nothing is set. After a MemoryError the first
+        ones of the records are set, the rest is not."""
+    def get_many(self, fingerprints: bytes) -> bytearray:
+        """One int64 per key: its value, or ABSENT."""
+    def sorted_records(self) -> bytes: ...
+    def clear(self) -> None:
+        """Empties the map and gives its memory back."""
+
+@final
+class RunWriter:
+    """Makes the bytes of a run from records in ascending order; the caller writes and syncs them.
+
+    `owner`: the number (64 bits, unsigned) of the store's secret. ABSENT and a record that is not after the one before it are a
+    ValueError, and nothing is taken. After a MemoryError, and after `finish`, every call is a ValueError.
+    """
+
+    def __init__(self, *, owner: int) -> None: ...
+    @property
+    def count(self) -> int:
+        """Records so far."""
+    def add(self, records: bytes) -> bytes:
+        """What of the file became ready, maybe nothing."""
+    def finish(self) -> bytes:
+        """The rest of the file."""
+
+@final
+class Run:
+    """Reads a run from a buffer, which is held as long as this lives and must not change; usable from any thread.
+
+    ValueError if it is none that can be used: "not a run", "version 7, this program knows 1", "of another store",
+    "cut off: 812 of 4096 bytes" or "cut off: 812 bytes of a run whose end is missing", "header damaged", "footer damaged", "index damaged".
+    """
+
+    def __init__(self, buffer: Buffer, *, owner: int) -> None: ...
+    @property
+    def count(self) -> int:
+        """Records, tombstones included."""
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def first(self) -> bytes:
+        """The first fingerprint; b"" in an empty run."""
+    @property
+    def last(self) -> bytes:
+        """The last fingerprint; b"" in an empty run."""
+    def get_many(self, fingerprints: bytes, values: bytearray) -> int:
+        """Fills values[i] (int64) where it is ABSENT and key i is here (TOMBSTONE is a value); how many were filled. ValueError
+        "block 17 is damaged": what was filled before is right, the rest is unknown."""
+    def check(self) -> list[int]:
+        """Verifies every block now, also those that were verified before; the numbers of the damaged ones."""
+
+def merge_records(sources: list[Run | bytes], start: bytes, limit: int, *, tombstones: bool) -> tuple[bytes, bytes | None]:
+    """Records in order from the fingerprint `start` (inclusive) on, at most `limit` (1 or more) of them, and the fingerprint to go on with;
+    None: that was all.
+
+    `sources`, newest first: runs, or bytes of records in order; of equal fingerprints the newest one's record stands. Records that are
+    TOMBSTONE are left out unless `tombstones`. Every block touched is verified anew. ValueError "source 1: block 17 is damaged",
+    "source 0: record 5 does not come after the one before it".
+    """

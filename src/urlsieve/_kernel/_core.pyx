@@ -2,6 +2,8 @@
 """Python objects go in, the C core runs on their bytes without the GIL, Python objects come out. Nothing is decided here."""
 
 cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_AsStringAndSize, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stddef cimport size_t
@@ -14,14 +16,46 @@ from urlsieve._kernel.core cimport (
     PyUnicode_DATA,
     PyUnicode_GET_LENGTH,
     PyUnicode_IS_ASCII,
+    US_ABSENT,
     US_IRREGULAR,
+    US_MERGE_ABSENT,
+    US_MERGE_DAMAGED,
+    US_MERGE_MEMORY,
+    US_MERGE_MORE,
+    US_MERGE_OK,
+    US_MERGE_ORDER,
+    US_RUN_BAD_FOOTER,
+    US_RUN_BAD_HEADER,
+    US_RUN_BAD_INDEX,
+    US_RUN_CUT_OFF,
+    US_RUN_MEMORY,
+    US_RUN_NOT_ONE,
+    US_RUN_NO_END,
+    US_RUN_OK,
+    US_RUN_OTHER_STORE,
+    US_RUN_OTHER_VERSION,
+    US_RUN_VERSION,
+    US_TOMBSTONE,
+    US_WRITE_ABSENT,
+    US_WRITE_MEMORY,
+    US_WRITE_OK,
+    US_WRITE_ORDER,
+    us_any_absent,
     us_batch,
     us_batch_base,
     us_batch_one,
     us_batch_run,
+    us_block,
     us_count_lines,
     us_cut_lines,
     us_entry,
+    us_found,
+    us_fpmap,
+    us_fpmap_free,
+    us_fpmap_get,
+    us_fpmap_init,
+    us_fpmap_set,
+    us_fpmap_sorted,
     us_fpset,
     us_fpset_add,
     us_fpset_contains,
@@ -29,17 +63,38 @@ from urlsieve._kernel.core cimport (
     us_fpset_init,
     us_line_url,
     us_load64,
+    us_load_fingerprint,
+    us_map_slot,
+    us_merge,
+    us_merge_status,
+    us_merge_wrong,
     us_options,
     us_program,
     us_program_free,
     us_program_new,
+    us_record,
+    us_runfile,
+    us_run_block,
+    us_run_find,
+    us_run_first,
+    us_run_free,
+    us_run_open,
+    us_run_status,
+    us_run_writer,
+    us_run_writer_add,
+    us_run_writer_finish,
+    us_run_writer_free,
+    us_run_writer_init,
     us_select,
     us_selected_size,
     us_siphash,
+    us_source,
     us_span,
+    us_store_fingerprint,
     us_work,
     us_work_free,
     us_work_init,
+    us_write_status,
 )
 
 
@@ -336,3 +391,5 @@ cdef class Batch:
 
 include "line_batch.pxi"
 include "fingerprint_set.pxi"
+include "fingerprint_map.pxi"
+include "runs.pxi"

@@ -1,7 +1,7 @@
 """What the wrapper uses of the C core; the headers say what it means."""
 
 from libc.stddef cimport size_t
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "Python.h":
@@ -85,3 +85,94 @@ cdef extern from "fpset.h" nogil:
     void us_fpset_free(us_fpset *set)
     int us_fpset_add(us_fpset *set, const uint8_t *fingerprints, const uint8_t *status, size_t count, uint8_t *flags)
     void us_fpset_contains(const us_fpset *set, const uint8_t *fingerprints, size_t count, uint8_t *flags)
+
+
+cdef extern from "record.h" nogil:
+    int64_t US_ABSENT
+    int64_t US_TOMBSTONE
+    ctypedef struct us_record:
+        pass
+    us_record us_load_fingerprint(const uint8_t *source)
+    void us_store_fingerprint(uint8_t *to, const us_record *record)
+
+
+cdef extern from "fpmap.h" nogil:
+    ctypedef struct us_map_slot:
+        pass
+    ctypedef struct us_fpmap:
+        size_t room
+        size_t count
+    void us_fpmap_init(us_fpmap *map)
+    void us_fpmap_free(us_fpmap *map)
+    int us_fpmap_set(us_fpmap *map, const uint8_t *records, size_t count)
+    void us_fpmap_get(const us_fpmap *map, const uint8_t *fingerprints, size_t count, uint8_t *values)
+    int us_fpmap_sorted(const us_fpmap *map, uint8_t *to)
+    int us_any_absent(const uint8_t *records, size_t count)
+
+
+cdef extern from "block.h" nogil:
+    ctypedef struct us_block:
+        pass
+
+
+cdef extern from "run.h" nogil:
+    int US_RUN_VERSION
+    enum us_run_status:
+        US_RUN_OK
+        US_RUN_MEMORY
+        US_RUN_NOT_ONE
+        US_RUN_OTHER_VERSION
+        US_RUN_OTHER_STORE
+        US_RUN_CUT_OFF
+        US_RUN_NO_END
+        US_RUN_BAD_HEADER
+        US_RUN_BAD_FOOTER
+        US_RUN_BAD_INDEX
+    ctypedef struct us_runfile:
+        size_t size
+        size_t blocks
+        uint64_t count
+        us_record last
+        uint64_t version
+        uint64_t wanted
+    ctypedef struct us_found:
+        size_t filled
+        size_t damaged
+    us_run_status us_run_open(us_runfile *run, const uint8_t *data, size_t size, uint64_t owner)
+    void us_run_free(us_runfile *run)
+    us_record us_run_first(const us_runfile *run, size_t block)
+    int us_run_block(const us_runfile *run, size_t number, int again, us_block *block)
+    int us_run_find(const us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found)
+
+
+cdef extern from "runwrite.h" nogil:
+    enum us_write_status:
+        US_WRITE_OK
+        US_WRITE_MEMORY
+        US_WRITE_ORDER
+        US_WRITE_ABSENT
+    ctypedef struct us_run_writer:
+        uint64_t count
+    void us_run_writer_init(us_run_writer *writer, uint64_t owner)
+    void us_run_writer_free(us_run_writer *writer)
+    us_write_status us_run_writer_add(us_run_writer *writer, const uint8_t *records, size_t count, us_work *out, size_t *wrong)
+    int us_run_writer_finish(us_run_writer *writer, us_work *out)
+
+
+cdef extern from "runmerge.h" nogil:
+    ctypedef struct us_source:
+        const us_runfile *run
+        const uint8_t *records
+        size_t count
+    enum us_merge_status:
+        US_MERGE_OK
+        US_MERGE_MORE
+        US_MERGE_MEMORY
+        US_MERGE_DAMAGED
+        US_MERGE_ORDER
+        US_MERGE_ABSENT
+    ctypedef struct us_merge_wrong:
+        size_t source
+        size_t at
+    us_merge_status us_merge(us_source *sources, size_t count, const us_record *start, size_t limit, int tombstones, us_work *out,
+                             us_record *next, us_merge_wrong *wrong)
