@@ -9,7 +9,7 @@ from typing import Any
 from urlsieve import checks
 from urlsieve.batch import Defaults
 from urlsieve.errors import ConfigError, LeaseLost
-from urlsieve.model import Lease, Outcome, URLItem
+from urlsieve.model import REASONS, Lease, Outcome, URLItem
 
 Ticket = Lease | str
 _KINDS = ("done", "fail", "skip", "release")
@@ -101,6 +101,9 @@ def checked(outcome: object) -> Outcome:
         raise ConfigError("final_url must be text")
     strings("redirects", outcome.redirects)
     links_of(outcome.links)
+    for word, many in outcome.refused:
+        checks.choice("refused", word, REASONS)
+        checks.number("refused", many, whole=True, least=0)
     reason = checks.text("reason", outcome.reason)
     reason = reason and reason[: checks.MOST_REASON]  # it is shown to people, not data
     return outcome if reason == outcome.reason else replace(outcome, reason=reason)

@@ -90,6 +90,11 @@ def prepare(
     return Prepared(len(texts), Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at]), index, refused)
 
 
+def refused(reasons: dict[str, int]) -> Prepared:
+    """URLs that the caller has left out itself: nothing to offer, only to count."""
+    return Prepared(0, Offers(b"", lambda at: [], reasons), [], {})
+
+
 def _text_of(item: URLItem) -> str | bytes:
     if not isinstance(item.url, (str, bytes)):
         raise ConfigError(f"a URLItem's url must be str or bytes, not {type(item.url).__name__}")

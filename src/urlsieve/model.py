@@ -265,6 +265,7 @@ class Outcome:
     final_url: str | None = None
     redirects: tuple[str, ...] = ()
     links: tuple[str | URLItem, ...] = ()
+    refused: tuple[tuple[str, int], ...] = ()  # links the caller left out, by a word of REASONS: counted as rejected
     signature: Any = None
     etag: str | None = None
     last_modified: str | None = None

@@ -9,7 +9,7 @@ from typing import Any
 from urlsieve import arguments, checks, deciding, failed, looking
 from urlsieve.answers import Failed, Finding, Leases, Report, Stats, Why
 from urlsieve.arguments import Ticket
-from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
+from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, refused, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, StoreUnavailable
 from urlsieve.grouping import grouping
@@ -205,7 +205,7 @@ class Sieve:
         return self._settle(checked) if checked else []
 
     def _settle(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Settled]:
-        if any(outcome.links for _, outcome in pairs):
+        if any(outcome.links or outcome.refused for _, outcome in pairs):
             self._accept_links(pairs)
         return deciding.settle(
             self._store,
@@ -224,6 +224,8 @@ class Sieve:
             rows = self._store.load([arguments.token_of(ticket) for ticket, _ in pairs])[0]
         parts = []
         for (ticket, outcome), row in zip(pairs, rows, strict=True):
+            if outcome.refused:
+                parts.append(refused(dict(outcome.refused)))
             if not outcome.links:
                 continue
             if isinstance(ticket, Lease):

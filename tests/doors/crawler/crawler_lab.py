@@ -27,6 +27,22 @@ def page(*hrefs: str, base: str | None = None) -> web.Response:
     return web.Response(text=f"<!doctype html><html><head>{head}</head><body>{links}</body></html>", headers=HTML)
 
 
+def raw(*parts: bytes, pause: float = 0.0):
+    """A path's answer, byte for byte, the head included; `pause` seconds between the parts."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        for part in parts:
+            if request.transport is None:
+                break
+            request.transport.write(part)
+            await asyncio.sleep(pause)
+        if request.transport is not None:
+            request.transport.close()
+        return web.Response()
+
+    return answer
+
+
 def redirect(target: str, status: int = 302) -> web.Response:
     return web.Response(status=status, headers={"Location": target})
 
@@ -127,17 +143,7 @@ def crawl(store: str, capsys: pytest.CaptureFixture[str]):
     from urlsieve.doors.crawler.main import run
 
     def start(*urls: str, **options) -> Crawled:
-        defaults = {
-            "store": store,
-            "max_pages": None,
-            "max_depth": None,
-            "same_site": False,
-            "delay": 0.0,
-            "allow_private": True,
-            "concurrency": 8,
-            "user_agent": None,
-            "json": True,
-        }
+        defaults = {"store": store, "delay": 0.0, "allow_private": True, "concurrency": 8, "json": True}
         status = run(Namespace(urls=list(urls), **(defaults | options)))
         out, errors = capsys.readouterr()
         return Crawled(status, json.loads(out) if out else {}, errors)
@@ -166,7 +172,7 @@ class Process:
     def end(self, timeout: float = 60.0) -> Crawled:
         out, errors = self._process.communicate(timeout=timeout)
         self.ended = time.monotonic()
-        return Crawled(self._process.returncode, json.loads(out) if out else {}, errors)
+        return Crawled(self._process.returncode, json.loads(out) if out.startswith("{") else {}, errors)
 
     def close(self) -> None:
         if self.running():

@@ -9,6 +9,10 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
 def found(html, url="http://example.com/dir/page", charset=None):
+    return read(html, url, charset).links
+
+
+def read(html, url="http://example.com/dir/page", charset=None):
     return extract(html if isinstance(html, bytes) else html.encode(), url=url, charset=charset)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,8 +13,8 @@ import aiohttp
 from yarl import URL
 
 from urlsieve.doors.crawler.address import AddressRefused, guarded_socket
+from urlsieve.doors.crawler.sniff import HEAD, is_html
 
-HTML = ("text/html", "application/xhtml+xml")
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -59,6 +60,7 @@ class Fetcher:
 
     user_agent: str
     allow_private: bool = False
+    accept_language: str | None = None
     limits: Limits = field(default_factory=Limits)
     _session: aiohttp.ClientSession | None = None
 
@@ -67,7 +69,7 @@ class Fetcher:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, socket_factory=None if self.allow_private else guarded_socket),
             timeout=aiohttp.ClientTimeout(total=limits.total, connect=limits.connect, sock_read=limits.read),
-            headers={"User-Agent": self.user_agent, "Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.1"},
+            headers=self._headers(),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,  # a proxy would connect for us, unchecked
         )
@@ -77,10 +79,23 @@ class Fetcher:
         if self._session is not None:
             await self._session.close()
 
-    async def get(self, url: str, *, headers: Mapping[str, str] | None = None, html: bool = True, cut: int | None = None) -> Response:
+    def _headers(self) -> dict[str, str]:
+        headers = {"User-Agent": self.user_agent, "Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.1"}
+        return headers if self.accept_language is None else headers | {"Accept-Language": self.accept_language}
+
+    async def get(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        html: bool = True,
+        most: int | None = None,
+        cut: int | None = None,
+    ) -> Response:
         """`url` in its exact canonical form, sent as it is. Raises NotForUs or FetchFailed.
 
-        `html`: other types are NotForUs("type"). `cut`: take that many bytes and leave the rest, instead of NotForUs("size").
+        `html`: what is none is NotForUs("type"), whatever its Content-Type says. `most`: bytes instead of the limit of a page.
+        `cut`: take that many bytes and leave the rest, instead of NotForUs("size").
         """
         if self._session is None:
             raise RuntimeError("a Fetcher is used with `async with`")
@@ -90,7 +105,7 @@ class Fetcher:
             async with self._session.get(URL(url, encoded=True), headers=headers, allow_redirects=False) as answer:
                 body = b""
                 if 200 <= answer.status < 300:
-                    body = await self._read(answer, html, cut)
+                    body = await self._read(answer, html, self.limits.size if most is None else most, cut)
                 return _response(answer, body, time.monotonic() - started)
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, AddressRefused):
@@ -99,26 +114,44 @@ class Fetcher:
         except TimeoutError as error:
             raise FetchFailed("timeout") from error
         except aiohttp.ClientPayloadError as error:
-            raise FetchFailed(f"body: {error}") from error
+            raise FetchFailed(f"body: {_words(error)}") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a host that no resolver takes
-            raise FetchFailed(f"{type(error).__name__}: {error}") from error
+            raise FetchFailed(f"{type(error).__name__}: {_words(error)}") from error
 
-    async def _read(self, answer: aiohttp.ClientResponse, html: bool, cut: int | None) -> bytes:
-        limit = self.limits.size if cut is None else cut
-        if html and answer.headers.get("Content-Type") is not None and answer.content_type not in HTML:
-            raise NotForUs("type")
+    async def _read(self, answer: aiohttp.ClientResponse, html: bool, limit: int, cut: int | None) -> bytes:
+        """The first bytes decide whether it is HTML, before the rest is waited for."""
         if cut is None and (answer.content_length or 0) > limit:
             raise NotForUs("size")
+        limit = limit if cut is None else cut
+        unsure = html
         body = bytearray()
         async for chunk in answer.content.iter_chunked(65536):
             body += chunk
+            if unsure and len(body) >= HEAD:
+                _only_html(answer, body)
+                unsure = False
             if len(body) > limit:
                 if cut is None:
                     raise NotForUs("size")
                 return bytes(body[:cut])
-        if html and "Content-Type" not in answer.headers and body and not body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-            raise NotForUs("type")
+        if unsure and body:
+            _only_html(answer, body)
         return bytes(body)
+
+
+def _words(error: Exception) -> str:
+    """One line without the URL, which may hold a password: the reason is kept and shown."""
+    if isinstance(error, aiohttp.InvalidURL):
+        return "it cannot be asked for"
+    text = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    return " ".join(text.split())[:200]
+
+
+def _only_html(answer: aiohttp.ClientResponse, body: bytearray) -> None:
+    declared = answer.headers.get("Content-Type")
+    words = re.split(r"[;,\s]", declared.strip().lower(), maxsplit=1) if declared is not None else [None]
+    if not is_html(bytes(body[:HEAD]), words[0], answer.charset):
+        raise NotForUs("type")
 
 
 def _response(answer: aiohttp.ClientResponse, body: bytes, elapsed: float) -> Response:

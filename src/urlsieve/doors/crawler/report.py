@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from shutil import get_terminal_size
 from typing import Any
 
-from urlsieve.doors.crawler.visit import Visited
+from urlsieve.doors.crawler.visited import Visited
 
 
 @dataclass(slots=True)
@@ -22,6 +22,8 @@ class Tally:
     skipped: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    said: Counter[str] = field(default_factory=Counter)
+    sitemaps: Counter[str] = field(default_factory=Counter)
     delays: dict[str, float] = field(default_factory=dict)
     links: int = 0
     bytes: int = 0
@@ -44,6 +46,8 @@ class Tally:
         self.links += visited.links
         self.bytes += visited.size
         self.left_out.update(visited.left_out)
+        self.said.update(visited.said)
+        self.sitemaps.update(visited.sitemap)
         self.redirects += len(outcome.redirects) + (outcome.final_url is not None)
         if outcome.kind == "skip":
             self.skipped[outcome.reason or "skip"] += 1
@@ -63,6 +67,8 @@ class Tally:
             "failures": dict(self.failures),
             "links": self.links,
             "left_out": dict(self.left_out),
+            "sitemaps": dict(self.sitemaps),
+            "said": dict(self.said),
             "redirects": self.redirects,
             "given_back": self.given_back,
             "lost_leases": self.lost,
@@ -82,6 +88,11 @@ class Tally:
         for title, counts in (("skipped", self.skipped), ("failures", self.failures), ("links left out", self.left_out)):
             if counts:
                 lines.append(f"  {title}: " + ", ".join(f"{count} {reason}" for reason, count in counts.most_common(8)))
+        if self.sitemaps:
+            counted = (f"{self.sitemaps[word]:,} {text}" for word, text in SITEMAPS.items() if self.sitemaps[word])
+            lines.append("  sitemaps: " + ", ".join(counted))
+        if self.said:
+            lines.append("  pages that name: " + ", ".join(f"{text} {self.said[word]:,}" for word, text in SAID.items() if self.said[word]))
         if self.lost:
             lines.append(f"  {self.lost} leases were lost: this process was too slow for them and others took over")
         slow = list(self.delays.items())
@@ -95,6 +106,16 @@ class Tally:
         return "\n".join(lines)
 
 
+SITEMAPS = {
+    "read": "read",
+    "urls": "pages listed",
+    "missing": "not there",
+    "refused": "that are no sitemaps, or too large",
+    "broken": "broken, read as far as it went",
+    "cut": "with more than 50,000 URLs",
+    "left_out": "further ones out of scope, or too deep",
+}
+SAID = {"canonical": "themselves as canonical", "canonical_elsewhere": "another page as canonical", "hreflang": "other languages"}
 #: Lines of one kind in a report for people.
 SHOWN = 10
 ENDS = {"empty": "nothing is left", "max_pages": "--max-pages reached", "interrupted": "interrupted", "": "by an error"}

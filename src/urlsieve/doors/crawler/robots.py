@@ -76,8 +76,7 @@ class Robots:
 
     async def rule(self, url: str, *, site: str, group: str) -> Ruling:
         """`url` in its exact form. Raises FetchFailed or NotForUs("address") when its robots.txt cannot be had."""
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        origin = _origin(url)
         async with self._locks.setdefault(origin, asyncio.Lock()):
             known = self._copies.get(origin)
             fetched = False
@@ -94,6 +93,11 @@ class Robots:
         if copy.failures > PATIENCE:
             return Ruling(False, fetched=fetched)
         return Ruling(False, until=copy.expires, fetched=fetched)
+
+    def sitemaps(self, url: str) -> list[str]:
+        """What the robots.txt of this URL's host names, after `rule` was asked about it."""
+        known = self._copies.get(_origin(url))
+        return list(known[1].sitemaps) if known is not None and known[1] is not None else []
 
     async def _shared(self, origin: str, site: str) -> tuple[Copy, bool]:
         """The store's copy while it is fresh, else a new one, which becomes the store's."""
@@ -146,6 +150,11 @@ class Robots:
             forgotten, _ = self._copies.popitem(last=False)
             if (lock := self._locks.get(forgotten)) is not None and not lock.locked():
                 del self._locks[forgotten]
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _judge(response: Response, old: Copy | None) -> Copy:

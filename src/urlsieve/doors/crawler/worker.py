@@ -12,8 +12,10 @@ from typing import Any
 
 from urlsieve import Lease, Outcome
 from urlsieve.aio import AsyncSieve
+from urlsieve.doors.crawler.evidence import Evidence
 from urlsieve.doors.crawler.report import Progress, Tally
-from urlsieve.doors.crawler.visit import Visited, Visitor
+from urlsieve.doors.crawler.visit import Visitor
+from urlsieve.doors.crawler.visited import Visited
 
 #: Seconds a stopping worker gives the requests that are under way.
 GRACE = 5.0
@@ -35,6 +37,7 @@ class Worker:
     concurrency: int = 16
     max_pages: int | None = None
     lease: float = 60.0
+    evidence: Evidence | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _stop: asyncio.Task[object] | None = None
     _told_until: float = 0.0
@@ -84,6 +87,8 @@ class Worker:
                 visited = await self.visitor.visit(lease)
         except asyncio.CancelledError:
             visited = Visited(Outcome("release"))
+        if self.evidence is not None and visited.evidence:
+            self.evidence.write(visited.evidence)
         settled = await self.sieve.settle([(lease, visited.outcome)])
         self.tally.add(visited, settled[0].state)
 
