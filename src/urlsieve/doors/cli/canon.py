@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.lines import Lines
+from urlsieve.doors.cli import failures, forms
+from urlsieve.doors.cli.forms import Batch, Form, Printer
 from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, usable_base
 from urlsieve.doors.cli.output import Output, json_lines
+from urlsieve.doors.cli.rejects import Rejects, add_rejected
+from urlsieve.doors.cli.tally import MALFORMED
 
 if TYPE_CHECKING:
     from urlsieve.canon import Keys
@@ -19,34 +21,43 @@ BATCH = 10_000
 
 def run(arguments: list[str]) -> int:
     namespace = _parser().parse(arguments)
-    lines = Lines(namespace.files, null=namespace.null)
+    form = forms.of(namespace)
     from urlsieve.canon import Canonicalizer
 
-    form = {"profile": namespace.profile} if namespace.profile else {}
-    canonicalizer = Canonicalizer(rules=namespace.rules, **form)
+    profile = {"profile": namespace.profile} if namespace.profile else {}
+    canonicalizer = Canonicalizer(rules=namespace.rules, **profile)
     base = usable_base(namespace.base)
     rejected = False
-    with Output(namespace.output, force=namespace.force, check=lines.refuse) as output:
-        for batch in lines.batches(BATCH):
-            urls = lines.urls(batch)
-            keys = canonicalizer.canonicalize_many(urls, base=base)
+    with (
+        Output(namespace.output, force=namespace.force, check=form.lines.refuse) as output,
+        Rejects(namespace, form.lines, output) as rejects,
+    ):
+        printer = Printer(output, form)
+        for batch in form.batches(BATCH):
+            keys = canonicalizer.canonicalize_many(batch.urls, base=base)
             rejected = rejected or any(keys.status)
             if namespace.json:
-                output.write(json_lines(_objects(namespace, urls, keys)))
+                output.write(json_lines(_objects(namespace, batch.urls, keys)))
             else:
-                output.write(b"".join(text.encode() + lines.separator for text in _texts(namespace, keys)))
+                printer.write(_texts(namespace, form, batch, keys))
+            rejects.write(_refused(batch, keys))
+        if not namespace.json:
+            printer.write(())
     return failures.PARTIAL if namespace.strict and rejected else failures.OK
 
 
 def _parser() -> Parser:
     parser = Parser(
         "canon",
-        "Print the canonical form of each line: one line out for each line in,\nan empty one where there is no URL (--json says why).",
+        "Print the canonical form of each line: one line out for each line in,\nan empty one where there is no URL (--json says why).\n"
+        "In jsonl and csv the canonical form takes the URL's place; every other field stays as it is.",
         example="paste urls.txt <(urlsieve canon urls.txt)",
     )
     add_inputs(parser, "URLs, one a line (or a URL itself)")
     add_form(parser)
     add_output(parser)
+    forms.add_formats(parser)
+    add_rejected(parser)
     parser.add_argument("--base", metavar="URL", help="resolves relative URLs")
     parser.add_argument("--fingerprint", action="store_true", help="print the fingerprint (32 hexadecimal digits) instead")
     parser.add_argument("--strict", action="store_true", help="exit status 5 when a line has no canonical form")
@@ -54,9 +65,18 @@ def _parser() -> Parser:
     return parser
 
 
-def _texts(namespace: argparse.Namespace, keys: Keys) -> Iterator[str]:
+def _texts(namespace: argparse.Namespace, form: Form, batch: Batch, keys: Keys) -> Iterator[bytes]:
     for i, key in enumerate(keys):
-        yield "" if key is None else _fingerprint(keys, i) if namespace.fingerprint else key
+        if i in batch.broken:
+            yield batch.records[i]  # no field of it can be told from the others
+        else:
+            yield form.replaced(batch.records[i], _fingerprint(keys, i) if key is not None and namespace.fingerprint else key)
+
+
+def _refused(batch: Batch, keys: Keys) -> Iterator[tuple[str, bytes]]:
+    for i, reason in enumerate(keys.reasons):
+        if i in batch.broken or reason not in (None, "empty"):
+            yield MALFORMED if i in batch.broken else reason or "", batch.records[i]
 
 
 def _objects(namespace: argparse.Namespace, urls: list[bytes], keys: Keys) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 
+from urlsieve.doors.cli import packed
 from urlsieve.doors.cli.failures import InputError, UsageError, reading
 
 BLOCK = 1 << 20
@@ -54,7 +55,8 @@ class Lines:
         except OSError as error:
             raise reading(name, error) from None
         try:
-            for block in self._cut(fd, "standard input" if name == "-" else name):
+            kind = None if name == "-" else packed.kind_of(name)
+            for block in self._cut(packed.chunks(fd, shown(name), kind=kind, size=self._block)):
                 yield number, block
                 number += block.count(self.separator)
         finally:
@@ -78,11 +80,11 @@ class Lines:
         """The CR of a CRLF belongs to the line, not to its URL."""
         return [line.removesuffix(b"\r") for line in lines] if self.separator == b"\n" else lines
 
-    def _cut(self, fd: int, name: str) -> Iterator[bytes]:
+    def _cut(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         tail = bytearray()
         skipping = False
         first = True
-        while chunk := _read(fd, self._block, name):
+        for chunk in chunks:
             if first:
                 first = False
                 chunk = chunk.removeprefix(_BOM)
@@ -105,6 +107,10 @@ class Lines:
             yield bytes(tail) + self.separator
 
 
+def shown(name: str) -> str:
+    return "standard input" if name == "-" else name
+
+
 def is_url(name: str) -> bool:
     return os.fsencode(name)[:8].lower().startswith(_URL) and not os.path.exists(name)
 
@@ -115,18 +121,6 @@ def blank(line: bytes) -> bool:
 
 
 _STRIPPED = bytes(range(0x21))
-
-
-def _read(fd: int, size: int, name: str) -> bytes:
-    while True:
-        try:
-            return os.read(fd, size)
-        except BlockingIOError:
-            import select
-
-            select.select([fd], [], [])
-        except OSError as error:
-            raise reading(name, error) from None
 
 
 def _check(name: str) -> None:
@@ -143,6 +137,7 @@ def _check(name: str) -> None:
         raise InputError(f"{name}: is a directory; name a file, or - for standard input")
     if not os.access(name, os.R_OK):
         raise InputError(f"{name}: cannot be read: permission denied")
+    packed.kind_of(name)
 
 
 def _same(name: str, target: os.stat_result) -> bool:

@@ -9,7 +9,8 @@ import stat
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from urlsieve.doors.cli.failures import UsageError, writing
+from urlsieve.doors.cli import packed
+from urlsieve.doors.cli.failures import OutputClosed, OutputError, UsageError, writing
 
 _USERINFO = re.compile(r"(?<=//)[^/?#\s\\]*@")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -66,16 +67,20 @@ def say(data: bytes) -> None:
 
 
 class Output:
-    """Standard output, or a file that is never overwritten by accident."""
+    """Standard output, or a file that is never overwritten by accident; packed where its name ends in .gz or .zst."""
 
-    def __init__(self, path: str | None = None, *, force: bool = False, check: Callable[[int], None] | None = None) -> None:
-        """`check` may refuse the descriptor, before a file that was there is emptied."""
+    def __init__(
+        self, path: str | None = None, *, force: bool = False, check: Callable[[int], None] | None = None, private: bool = False
+    ) -> None:
+        """`check` may refuse the descriptor, before a file that was there is emptied. private: nobody else may read the file."""
         self.name = path or "standard output"
         self.fd = 1
+        kind = None if path is None else packed.kind_of(path)
+        self._packer = None if kind is None else packed.Packer(kind, self.name)
         if path is not None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (0 if force else os.O_EXCL)
             try:
-                self.fd = os.open(path, flags, 0o666)
+                self.fd = os.open(path, flags, 0o600 if private else 0o666)
             except FileExistsError:
                 raise UsageError(f"{path}: exists; --force overwrites it") from None
             except OSError as error:
@@ -85,21 +90,33 @@ class Output:
         if check is not None:
             check(self.fd)
         if path is not None and force and stat.S_ISREG(os.fstat(self.fd).st_mode):
+            if private:
+                os.fchmod(self.fd, 0o600)
             os.ftruncate(self.fd, 0)
 
     def write(self, data: bytes) -> None:
+        self._write(data if self._packer is None else self._packer.pack(data))
+
+    def _write(self, data: bytes) -> None:
         try:
             write_all(self.fd, data)
         except OSError as error:
             raise writing(self.name, error) from None
 
     def sync(self) -> None:
-        """Survives a power cut when it is a regular file; elsewhere the reader has it."""
+        """Survives a power cut when it is a regular file; elsewhere the reader has it. What is packed can be unpacked up to here."""
+        if self._packer is not None:
+            self._write(self._packer.end())
         try:
             if stat.S_ISREG(os.fstat(self.fd).st_mode):
                 os.fdatasync(self.fd)
         except OSError as error:
             raise writing(self.name, error) from None
+
+    def _finish(self) -> None:
+        """What is packed ends properly."""
+        if self._packer is not None:
+            self._write(self._packer.end(last=True))
 
     def close(self) -> None:
         """A delayed write error (quota, network file system) shows here."""
@@ -113,5 +130,7 @@ class Output:
     def __enter__(self) -> Output:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not issubclass(kind, (OutputError, OutputClosed)):
+            self._finish()
         self.close()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.lines import Lines, blank
+from urlsieve.doors.cli import failures, forms
+from urlsieve.doors.cli.forms import Form
+from urlsieve.doors.cli.lines import blank
 from urlsieve.doors.cli.options import (
     Parser,
     add_form,
@@ -21,6 +22,7 @@ from urlsieve.doors.cli.options import (
     usable_base,
     whole,
 )
+from urlsieve.doors.cli.rejects import Rejects, add_rejected, refused
 from urlsieve.doors.cli.tally import Tally
 
 if TYPE_CHECKING:
@@ -31,12 +33,12 @@ BATCH = 5_000
 
 def run(arguments: list[str]) -> int:
     namespace = _parser().parse(arguments)
-    lines = Lines(namespace.files, null=namespace.null)
+    form = forms.of(namespace, out=False)
     tally = Tally()
     usable_base(namespace.base)
-    with open_sieve(namespace, create=True) as sieve:
+    with open_sieve(namespace, create=True) as sieve, Rejects(namespace, form.lines) as rejects:
         try:
-            _push(sieve, lines, namespace, tally)
+            _push(sieve, form, rejects, namespace, tally)
         except BaseException:
             if tally.lines and not namespace.quiet:  # what was taken before the disk was full, or before Ctrl-C
                 tally.say(as_json=namespace.json)
@@ -54,8 +56,11 @@ def _parser() -> Parser:
         example="urlsieve push seeds.txt --store S --priority P1",
     )
     add_inputs(parser, "URLs, one a line (or a URL itself)")
+    forms.add_formats(parser)
     add_store(parser)
     add_form(parser)
+    add_rejected(parser)
+    parser.add_argument("--force", action="store_true", help="let --rejected overwrite a file")
     parser.add_argument("--priority", type=priority, default=0, metavar="P", help="P0 (first) … P3 (0) or an integer, larger is sooner")
     parser.add_argument("--depth", type=whole, default=0, metavar="N", help="distance from the start page (0)")
     parser.add_argument("--via", metavar="URL", help="where they were found")
@@ -70,24 +75,21 @@ def _parser() -> Parser:
     return parser
 
 
-def _push(sieve: Sieve, lines: Lines, namespace: argparse.Namespace, tally: Tally) -> None:
+def _push(sieve: Sieve, form: Form, rejects: Rejects, namespace: argparse.Namespace, tally: Tally) -> None:
     options: dict[str, Any] = {"mode": namespace.mode}
     if namespace.base is not None:
         options["base"] = namespace.base
     values = {name: getattr(namespace, name) for name in ("priority", "depth", "via", "meta")}
-    comments = namespace.base is None  # with a base, #part is a reference to it
-    for batch in lines.batches(namespace.batch):
-        found = [line for line in lines.urls(batch) if not (blank(line) or (comments and line.startswith(b"#")))]
+    comments = namespace.base is None and isinstance(form, forms.Text)  # with a base, #part is a reference to it
+    for batch in form.batches(namespace.batch):
+        wanted = [i for i, url in enumerate(batch.urls) if not (blank(url) or (comments and url.startswith(b"#")))]
+        found = [batch.urls[i] for i in wanted]
         if namespace.due is None:
             report = sieve.push(found, **values, **options)
         else:
             from urlsieve.model import URLItem
 
             report = sieve.push([URLItem(line, due=namespace.due, **values) for line in found], **options)
-        tally.lines += len(batch)
-        tally.ignored += len(batch) - len(found)
-        tally.new += report.new
-        tally.seen += report.seen
-        tally.raised += report.raised
-        tally.requeued += report.requeued
-        tally.reasons.update(report.reasons)
+        tally.add(report, len(batch.urls), len(found), batch.broken)
+        if rejects.wanted:
+            rejects.write(refused(batch, wanted, report.verdicts))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
 from urlsieve.doors.cli.failures import InputError
-from urlsieve.doors.cli.lines import Lines
+from urlsieve.doors.cli.lines import Lines, shown
 from urlsieve.doors.cli.options import Parser, add_records, add_store, as_found, open_sieve
 from urlsieve.doors.cli.output import Output, json_lines
 
@@ -111,8 +111,7 @@ def _batches(lines: Lines, fields: Fields, required: tuple[str, ...]) -> Iterato
                 except ValueError as error:
                     if batch:
                         yield batch
-                    shown = "standard input" if name == "-" else name
-                    raise InputError(f"{shown}, line {number}: {error}; the lines before it are settled") from None
+                    raise InputError(f"{shown(name)}, line {number}: {error}; the lines before it are settled") from None
                 if record is not None:
                     batch.append(record)
                 if len(batch) == BATCH:

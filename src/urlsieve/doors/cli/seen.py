@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.lines import Lines, blank
+from typing import TYPE_CHECKING
+
+from urlsieve.doors.cli import failures, forms
+from urlsieve.doors.cli.forms import Batch
+from urlsieve.doors.cli.lines import blank
 from urlsieve.doors.cli.options import Parser, add_inputs, add_json, add_output, add_store, open_sieve
 from urlsieve.doors.cli.output import Output, json_lines
+from urlsieve.doors.cli.tally import MALFORMED
+
+if TYPE_CHECKING:
+    from urlsieve.sieve import Sieve
 
 BATCH = 10_000
 
@@ -13,36 +20,47 @@ BATCH = 10_000
 def run(arguments: list[str]) -> int:
     parser = Parser(
         "seen",
-        "Print a verdict (seen, new, or rejected:REASON), a tab and the URL for each line. Blank lines are ignored.",
+        "Print a verdict (seen, new, or rejected:REASON), a tab and the URL (of jsonl and csv the whole record) for each line.\n"
+        "Blank lines are ignored.",
         example="urlsieve seen urls.txt --store S | grep ^new",
     )
     add_inputs(parser, "URLs, one a line (or a URL itself)")
+    forms.add_formats(parser)
     add_store(parser)
     add_output(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; exit status 1 unless all are seen")
     add_json(parser, 'JSON lines: {"url", "verdict"}')
     namespace = parser.parse(arguments)
-    lines = Lines(namespace.files, null=namespace.null)
-    unseen = False
-    with open_sieve(namespace) as sieve, Output(namespace.output, force=namespace.force, check=lines.refuse) as output:
-        for batch in lines.batches(BATCH):
-            found = [line for line in lines.urls(batch) if not blank(line)]
-            reasons = sieve.canonicalizer.canonicalize_many(found).reasons
-            verdicts = [
-                f"rejected:{reason}" if reason else "seen" if known else "new"
-                for reason, known in zip(reasons, sieve.seen(found), strict=True)
-            ]
+    form = forms.of(namespace)
+    separator = form.lines.separator
+    unseen = headed = False
+    with open_sieve(namespace) as sieve, Output(namespace.output, force=namespace.force, check=form.lines.refuse) as output:
+        for batch in form.batches(BATCH):
+            found = [i for i, url in enumerate(batch.urls) if i in batch.broken or not blank(url)]
+            verdicts = _verdicts(sieve, batch, found)
             unseen = unseen or any(verdict != "seen" for verdict in verdicts)
             if namespace.quiet:
                 if unseen:
                     break
-            elif namespace.json:
-                pairs = zip(found, verdicts, strict=True)
-                output.write(json_lines({"url": _text(url), "verdict": verdict} for url, verdict in pairs))
-            else:
-                pairs = zip(found, verdicts, strict=True)
-                output.write(b"".join(verdict.encode() + b"\t" + url + lines.separator for url, verdict in pairs))
+                continue
+            pairs = zip(found, verdicts, strict=True)
+            if namespace.json:
+                output.write(json_lines({"url": _text(batch.urls[i]), "verdict": verdict} for i, verdict in pairs))
+                continue
+            heading = b"" if headed or not form.heading else b"verdict\t" + form.heading
+            headed = headed or bool(heading)
+            shown = batch.urls if isinstance(form, forms.Text) else batch.records
+            output.write(heading + b"".join(verdict.encode() + b"\t" + shown[i] + separator for i, verdict in pairs))
     return failures.NO if namespace.quiet and unseen else failures.OK
+
+
+def _verdicts(sieve: Sieve, batch: Batch, at: list[int]) -> list[str]:
+    urls = [batch.urls[i] for i in at]
+    reasons = sieve.canonicalizer.canonicalize_many(urls).reasons
+    return [
+        f"rejected:{MALFORMED if i in batch.broken else reason}" if reason else "seen" if known else "new"
+        for i, reason, known in zip(at, reasons, sieve.seen(urls), strict=True)
+    ]
 
 
 def _text(url: bytes) -> str:

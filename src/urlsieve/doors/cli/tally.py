@@ -6,8 +6,16 @@ Every line is in exactly one place: lines = ignored + new + seen + raised + requ
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from urlsieve.doors.cli.output import json_line, say
+from urlsieve.doors.cli.output import json_line, one_line, say
+
+if TYPE_CHECKING:
+    from urlsieve.answers import Report
+
+#: The reason of records that are none: no JSON, no csv, no such field.
+MALFORMED = "invalid"
 
 
 class Tally:
@@ -17,6 +25,26 @@ class Tally:
         self.lines = self.ignored = self.new = self.seen = self.raised = self.requeued = 0
         self.reasons: Counter[str] = Counter()
         self.extra: dict[str, float | int] = {}
+        self.malformed = 0  # of the rejected: records that are none
+        self.first = ""  # where the first of them is, and why
+
+    def add(self, report: Report, lines: int, offered: int, broken: Mapping[int, str]) -> None:
+        """A batch of so many lines, of which so many were offered to a store and so many are no records."""
+        self.lines += lines
+        self.ignored += lines - offered - len(broken)
+        self.broken(broken)
+        self.new += report.new
+        self.seen += report.seen
+        self.raised += report.raised
+        self.requeued += report.requeued
+        self.reasons.update(report.reasons)
+
+    def broken(self, found: Mapping[int, str]) -> None:
+        """Records that are none, by where and why."""
+        if found:
+            self.first = self.first or next(iter(found.values()))
+            self.malformed += len(found)
+            self.reasons[MALFORMED] += len(found)
 
     @property
     def rejected(self) -> int:
@@ -32,6 +60,7 @@ class Tally:
             "requeued": self.requeued,
             "rejected": self.rejected,
             "reasons": dict(self.reasons.most_common()),
+            **({"malformed": {"count": self.malformed, "first": self.first}} if self.malformed else {}),
             **self.extra,
         }
 
@@ -42,11 +71,13 @@ class Tally:
             parts.append(f"{self.rejected} rejected ({', '.join(f'{reason} {n}' for reason, n in self.reasons.most_common())})")
         if self.ignored:
             parts.append(f"{self.ignored} ignored")
+        if self.malformed:
+            parts.append(f"{self.malformed} malformed (first: {self.first})")
         parts += [f"{name.replace('_', ' ')} {_short(value)}" for name, value in self.extra.items()]
         return f"{self.lines} lines: {', '.join(parts)}"
 
     def say(self, *, as_json: bool) -> None:
-        say(json_line(self.as_dict()) if as_json else f"urlsieve: {self}\n".encode())
+        say(json_line(self.as_dict()) if as_json else f"urlsieve: {one_line(str(self))}\n".encode("utf-8", "backslashreplace"))
 
 
 def _short(value: float | int) -> str:
