@@ -23,7 +23,7 @@ MANY = 1 << 60
 def build(folder: Path, name: str, *extra: str) -> Path:
     """The harness with the kernel's own C files; RuntimeError with the compiler's words if that fails."""
     program = folder / name
-    sources = [str(HERE / "harness.c"), *sorted(str(path) for path in KERNEL.glob("*.c") if path.name != "_core.c")]
+    sources = sorted(str(path) for folder in (HERE, KERNEL) for path in folder.glob("*.c") if path.name != "_core.c")
     compiler = os.environ.get("CC", "gcc")
     done = subprocess.run(
         [compiler, *FLAGS, *extra, f"-I{KERNEL}", *sources, "-o", str(program)], capture_output=True, text=True, check=False

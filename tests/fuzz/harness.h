@@ -1,0 +1,27 @@
+/* What the parts of the harness share: chance that depends on the seed and the round only, and a check that says where it was. */
+#ifndef US_HARNESS_H
+#define US_HARNESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                       \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+            told();                                                            \
+            exit(1);                                                           \
+        }                                                                      \
+    } while (0)
+
+void told(void);
+uint64_t chance(void);
+
+static inline size_t below(size_t n) { return (size_t)(chance() % n); }
+
+/* The map, the writer, the reader on whole and on mutated files, and the merge. */
+uint64_t run_round(uint64_t digest);
+
+#endif
