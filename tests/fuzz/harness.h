@@ -24,4 +24,7 @@ static inline size_t below(size_t n) { return (size_t)(chance() % n); }
 /* The map, the writer, the reader on whole and on mutated files, and the merge. */
 uint64_t run_round(uint64_t digest);
 
+/* Each allocation of theirs is refused once. */
+void memory_round(void);
+
 #endif

@@ -104,7 +104,7 @@ static uint8_t *absent_values(size_t count) {
 }
 
 /* Looks keys up in the file; `honest`: what it says must be what the map says, and if it is `whole`, all of it. */
-static void look_up(const layer *l, const us_runfile *run, int honest, int whole) {
+static void look_up(const layer *l, us_runfile *run, int honest, int whole) {
     size_t count = 0;
     uint8_t *keys = some_keys(l, &count), *right = absent_values(count), *values = absent_values(count);
     us_found found;
@@ -141,7 +141,7 @@ static void merge_all(us_source *sources, size_t count, int tombstones, us_work 
 }
 
 /* The merge of all layers, the first the newest, is what one map says that was given them from the oldest to the newest. */
-static uint64_t merge_layers(const layer *layers, const us_runfile *runs, uint64_t digest) {
+static uint64_t merge_layers(const layer *layers, us_runfile *runs, uint64_t digest) {
     us_fpmap map;
     us_work out;
     us_source sources[LAYERS];

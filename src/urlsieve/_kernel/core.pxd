@@ -141,8 +141,8 @@ cdef extern from "run.h" nogil:
     us_run_status us_run_open(us_runfile *run, const uint8_t *data, size_t size, uint64_t owner)
     void us_run_free(us_runfile *run)
     us_record us_run_first(const us_runfile *run, size_t block)
-    int us_run_block(const us_runfile *run, size_t number, int again, us_block *block)
-    int us_run_find(const us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found)
+    int us_run_block(us_runfile *run, size_t number, int again, us_block *block)
+    int us_run_find(us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found)
 
 
 cdef extern from "runwrite.h" nogil:
@@ -161,7 +161,7 @@ cdef extern from "runwrite.h" nogil:
 
 cdef extern from "runmerge.h" nogil:
     ctypedef struct us_source:
-        const us_runfile *run
+        us_runfile *run
         const uint8_t *records
         size_t count
     enum us_merge_status:

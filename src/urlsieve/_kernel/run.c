@@ -70,7 +70,10 @@ static enum us_run_status read_index(const us_runfile *run) {
 }
 
 enum us_run_status us_run_open(us_runfile *run, const uint8_t *data, size_t size, uint64_t owner) {
-    *run = (us_runfile){.data = data, .size = size};
+    memset(run, 0, sizeof *run);
+    run->data = data;
+    run->size = size;
+    atomic_init(&run->unverified, 0);
     enum us_run_status status = read_header(run, owner);
     if (status == US_RUN_OK) status = read_footer(run);
     if (status == US_RUN_OK) status = read_index(run);
@@ -79,6 +82,7 @@ enum us_run_status us_run_open(us_runfile *run, const uint8_t *data, size_t size
     run->verified = malloc(words * sizeof *run->verified);
     if (run->verified == NULL) return US_RUN_MEMORY;
     for (size_t i = 0; i < words; i++) atomic_init(&run->verified[i], 0);
+    atomic_store_explicit(&run->unverified, run->blocks, memory_order_relaxed);
     return US_RUN_OK;
 }
 
@@ -98,7 +102,7 @@ size_t us_run_locate(const us_runfile *run, const us_record *key) {
     return low;
 }
 
-int us_run_block(const us_runfile *run, size_t number, int again, us_block *block) {
+int us_run_block(us_runfile *run, size_t number, int again, us_block *block) {
     const size_t offset = block_offset(run, number), length = block_offset(run, number + 1) - offset;
     /* the index may have changed under us since it was checked: never past the index, whatever it says now */
     if (offset < US_RUN_HEADER || offset > run->index_offset || length > run->index_offset - offset) return -1;
@@ -113,6 +117,8 @@ int us_run_block(const us_runfile *run, size_t number, int again, us_block *bloc
     const int is_last = number + 1 == run->blocks;
     const us_record first = us_run_first(run, number), last = is_last ? run->last : us_run_first(run, number + 1);
     if (us_block_sound(block, &first, &last, is_last) != 0) return -1;
-    atomic_fetch_or_explicit(word, bit, memory_order_relaxed);   /* the bytes never change: no order with them is needed */
+    /* the bytes never change: no order with them is needed */
+    const int is_first = (atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit) == 0;
+    if (is_first) atomic_fetch_sub_explicit(&run->unverified, 1, memory_order_relaxed);
     return 0;
 }

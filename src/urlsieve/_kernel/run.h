@@ -45,6 +45,7 @@ typedef struct {
     uint64_t version;
     uint64_t wanted;
     _Atomic uint64_t *verified;   /* a bit for each block */
+    _Atomic size_t unverified;    /* blocks that were never touched */
 } us_runfile;
 
 /* The bytes must stay as they are as long as the run is used. After any status us_run_free is allowed, and needed. */
@@ -57,7 +58,7 @@ static inline us_record us_run_first(const us_runfile *run, size_t block) { retu
 size_t us_run_locate(const us_runfile *run, const us_record *key);
 
 /* Opens a block; its checksum and contents are looked at if they never were, or anyway if `again`. 0, or -1: damaged. */
-int us_run_block(const us_runfile *run, size_t number, int again, us_block *block);
+int us_run_block(us_runfile *run, size_t number, int again, us_block *block);
 
 typedef struct {
     size_t filled;
@@ -66,6 +67,6 @@ typedef struct {
 
 /* Puts the value of each key that is here to values[i] (8 bytes each) where ABSENT stands there. 0; -1: a block is damaged, what was put
 before is right; -2: no memory, nothing was put. */
-int us_run_find(const us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found);
+int us_run_find(us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found);
 
 #endif

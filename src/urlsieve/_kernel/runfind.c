@@ -1,5 +1,6 @@
-/* Looking keys up in a run: in the order of the file where they are many, so that memory is walked and not jumped about in, and a window of
-keys at a time, so that the waits for memory of all of them pass together. */
+/* Looking keys up in a run: a window of keys at a time, so that the waits for memory of all of them pass together; and many keys in the
+order of the file as long as parts of it were never touched, so that a disk is walked and not jumped about on (measured on a cold file: a
+third to a half of the time; in memory the sorting costs more than it saves). */
 #include <stdlib.h>
 
 #include "run.h"
@@ -81,7 +82,7 @@ static uint32_t finish(const search *s, uint64_t url) {
     return low;
 }
 
-static int find_window(const us_runfile *run, const us_record *keys, size_t count, uint8_t *values, us_found *found) {
+static int find_window(us_runfile *run, const us_record *keys, size_t count, uint8_t *values, us_found *found) {
     search searches[WINDOW];
     for (size_t i = 0; i < count; i++) locate(run, &keys[i], &searches[i]);
     for (size_t i = 0; i < count; i++) {
@@ -116,7 +117,7 @@ static size_t wanted_of(const us_runfile *run, const uint8_t *fingerprints, size
     return used;
 }
 
-int us_run_find(const us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found) {
+int us_run_find(us_runfile *run, const uint8_t *fingerprints, size_t count, uint8_t *values, us_found *found) {
     *found = (us_found){0, 0};
     if (run->blocks == 0 || count == 0) return 0;
     const size_t chunk = count < CHUNK ? count : CHUNK;
@@ -127,7 +128,8 @@ int us_run_find(const us_runfile *run, const uint8_t *fingerprints, size_t count
         const size_t some = count - start < chunk ? count - start : chunk;
         uint8_t *to = values + 8 * start;
         const size_t used = wanted_of(run, fingerprints + US_FINGERPRINT * start, some, to, wanted);
-        const us_record *keys = used >= SORT_FROM ? us_sort_records(wanted, wanted + chunk, used) : wanted;
+        const int is_cold = atomic_load_explicit(&run->unverified, memory_order_relaxed) > 0;
+        const us_record *keys = is_cold && used >= SORT_FROM ? us_sort_records(wanted, wanted + chunk, used) : wanted;
         for (size_t i = 0; i < used && !failed; i += WINDOW) {
             failed = find_window(run, keys + i, used - i < WINDOW ? used - i : WINDOW, to, found);
         }

@@ -7,7 +7,7 @@
 
 /* A run, or records in ascending order; and where the merging stands in it. */
 typedef struct {
-    const us_runfile *run;         /* NULL: records */
+    us_runfile *run;           /* NULL: records */
     const uint8_t *records;
     size_t count;              /* records; of a run its blocks */
     size_t number;             /* the record or block it stands in */

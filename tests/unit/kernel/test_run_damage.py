@@ -6,7 +6,7 @@ import struct
 import pytest
 from run_lab import OWNER, asked, block_at, file_of, hashed, keys_of, neighbours, reindexed, resealed
 
-from urlsieve._kernel import ABSENT, Run
+from urlsieve._kernel import ABSENT, TOMBSTONE, Run
 
 
 @pytest.mark.slow
@@ -138,3 +138,37 @@ def test_a_last_fingerprint_that_is_not_the_last_one_is_a_damaged_block() -> Non
     held = bytearray(file_of({(2, 2): 1, (3, 3): 2}))
     held[len(held) - 80 : len(held) - 64] = struct.pack("<QQ", 9, 9)
     assert [0] == Run(reindexed(held), owner=OWNER).check()
+
+
+def test_a_block_that_is_whole_but_of_an_older_file_is_damaged() -> None:
+    older, newer = (file_of({(1, url): url * factor for url in range(200)}) for factor in (1, -1))
+    index = struct.unpack_from("<Q", newer, len(newer) - 64)[0]
+    assert len(older) == len(newer)
+    held = newer[:64] + older[64:index] + newer[index:]
+    with pytest.raises(ValueError, match=r"^block 0 is damaged$"):
+        asked(Run(held, owner=OWNER), [(1, 5)])
+
+
+def test_a_block_at_another_blocks_place_is_damaged() -> None:
+    file = file_of({(1, url): 5 for url in range(6_000)})
+    first, second, third = (struct.unpack_from("<Q", file, len(file) - 96 - 32 * (3 - i) + 16)[0] for i in range(3))
+    assert second - first == third - second
+    held = file[:first] + file[second:third] + file[first:second] + file[third:]
+    assert [0, 1] == Run(held, owner=OWNER).check()
+
+
+@pytest.mark.parametrize("code", [2, 3, 0x80, 0xFF])
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_code_past_the_largest_value_is_a_damaged_block(code: int, forgotten: bool) -> None:
+    table = {(1, 1): 2**63 - 2, (1, 2): 2**63 - 1} | ({(1, 3): TOMBSTONE} if forgotten else {})
+    held = bytearray(file_of(table))
+    at = 64 + 24 + 10 + 8 * len(table) + 1
+    assert 1 + forgotten == held[at]
+    held[at] = code
+    assert ([] if code == 1 + forgotten else [0]) == Run(resealed(held, 0), owner=OWNER).check()
+
+
+def test_absent_as_the_base_of_a_block_is_a_damaged_block() -> None:
+    held = bytearray(file_of({(1, 1): 5, (1, 2): 5}))
+    held[64 + 16 : 64 + 24] = struct.pack("<q", ABSENT)
+    assert [0] == Run(resealed(held, 0), owner=OWNER).check()
