@@ -15,6 +15,8 @@ from typing import Any
 
 import urlsieve
 import urlsieve.sieve
+from urlsieve import opening
+from urlsieve.stores.embedded import merging, upgrading
 
 
 def append(path: str, text: str) -> None:
@@ -119,6 +121,26 @@ def churn(address: str, hosts: int) -> None:
         sieve.push(urls[2:4], mode="again")
 
 
+def churn_runs(address: str, hosts: int) -> None:
+    """The same with a journal that becomes a run all the time."""
+    merging.LONGEST_JOURNAL = 100
+    churn(address, hosts)
+
+
+def back_up(address: str, place: str) -> None:
+    with urlsieve.open(address) as sieve:
+        sieve.backup(place)
+
+
+def restore(backup: str, address: str) -> None:
+    opening.restore(backup, address, force=True)
+
+
+def upgrade(address: str, step: int) -> None:
+    upgrading.STEP = step
+    opening.upgrade(address)
+
+
 def anonymous_memory() -> int:
     """Kilobytes of this process that are no file's."""
     return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon"))
@@ -139,7 +161,24 @@ def visit_hosts(address: str, marks: list[int], out: str) -> None:
     sieve.close()
 
 
-CALLS = {call.__name__: call for call in (create, push_then, pop_then_die, race_push, race_pop, work, push_for_ever, churn, visit_hosts)}
+CALLS = {
+    call.__name__: call
+    for call in (
+        create,
+        push_then,
+        pop_then_die,
+        race_push,
+        race_pop,
+        work,
+        push_for_ever,
+        churn,
+        churn_runs,
+        back_up,
+        restore,
+        upgrade,
+        visit_hosts,
+    )
+}
 
 
 def fork(name: str, args: list[Any]) -> int:

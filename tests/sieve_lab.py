@@ -11,8 +11,9 @@ from urlsieve import testing
 STATES = ("pending", "leased", "delayed", "done", "dead")
 DAY = 86_400.0
 
-#: Every store of this version: name → options of its opener. "memory" has no second opener.
-STORES: dict[str, dict[str, Any]] = {"embedded": {}, "embedded-normal": {"durability": "normal"}, "memory": {}}
+#: Every store of this version: name → options of its opener. "memory" has no second opener. "embedded-runs": its journal becomes a run
+#: after a few URLs, so that runs, merges and tombstones are met in every test.
+STORES: dict[str, dict[str, Any]] = {"embedded": {}, "embedded-normal": {"durability": "normal"}, "embedded-runs": {}, "memory": {}}
 SHARED = [name for name in STORES if name != "memory"]
 
 

@@ -9,6 +9,7 @@ that nobody holds.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -196,6 +197,9 @@ class AsyncSieve:
 
     async def retry(self, chosen: Iterable[Failed] | None = None, **which: Any) -> int:
         return await self._call(self._sieve.retry, chosen, **which)
+
+    async def backup(self, place: str | os.PathLike[str]) -> None:
+        await self._call(self._sieve.backup, place)
 
     async def verify(self, *, deep: bool = False) -> list[str]:
         return await self._call(self._sieve.verify, deep=deep)

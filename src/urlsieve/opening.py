@@ -80,6 +80,35 @@ def open(
         raise
 
 
+def restore(backup: str | os.PathLike[str], address: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Makes the store at `address` from a folder that `Sieve.backup` made. An existing store is replaced only with `force`, in one step:
+    a crash leaves either. Tokens of leases given before are refused afterwards.
+
+    Errors: ConfigError, StoreUnavailable (no backup there), StoreMismatch, StoreCorrupt, StoreFull.
+    """
+    from urlsieve.stores.embedded import copies
+
+    copies.restore(_folder(backup), _folder(address), force=bool(force))
+
+
+def upgrade(address: str | os.PathLike[str], *, progress: Callable[[int], object] = lambda done: None) -> tuple[int, int]:
+    """(schema before, schema now). A store made by an older version becomes one of this version. Killed in the middle it goes on when it is
+    called again; until then no version opens the store. `progress` is told how many URLs are through.
+
+    Errors: ConfigError, StoreUnavailable, StoreMismatch (it is newer), StoreCorrupt, StoreFull.
+    """
+    from urlsieve.stores.embedded import upgrading
+
+    return upgrading.upgrade(_folder(address), progress=progress)
+
+
+def _folder(address: object) -> Path:
+    place = _place(address)
+    if place == "memory:":
+        raise ConfigError("a store in memory has no folder: give the folder of a store")
+    return Path(place).absolute()
+
+
 def checked_secret(secret: object) -> int:
     if isinstance(secret, bool) or not isinstance(secret, int) or not 0 <= secret < 2**128:
         raise ConfigError("secret must be a whole number from 0 to 2**128 - 1")  # never shown

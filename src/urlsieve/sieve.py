@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -365,6 +366,11 @@ class Sieve:
         return ported
 
     # -- settings and end
+
+    def backup(self, place: str | os.PathLike[str]) -> None:
+        """A copy of the store in a new folder, consistent at one moment, made while others work. `urlsieve.opening.restore` makes a store
+        of it; opened where it lies it is one too. ConfigError if the folder has something, or the store has another way to be copied."""
+        self._store.backup(os.fspath(place))
 
     def now(self) -> float:
         """The time this sieve goes by, in seconds since the epoch."""

@@ -4,6 +4,19 @@ import pytest
 
 from sieve_lab import SHARED, STORES, Lab, check_conservation
 from urlsieve import testing
+from urlsieve.stores.embedded import merging
+
+
+def pytest_generate_tests(metafunc):
+    if "store_name" in metafunc.fixturenames:
+        metafunc.parametrize("store_name", SHARED if "shared" in metafunc.fixturenames else STORES, indirect=True)
+
+
+@pytest.fixture
+def store_name(request, monkeypatch):
+    if request.param == "embedded-runs":
+        monkeypatch.setattr(merging, "LONGEST_JOURNAL", 5)
+    return request.param
 
 
 def make_lab(name, place):
@@ -11,17 +24,17 @@ def make_lab(name, place):
     return Lab(name=name, address=address, options=dict(STORES[name]))
 
 
-@pytest.fixture(params=STORES)
-def lab(request, fast_path):
-    lab = make_lab(request.param, fast_path)
+@pytest.fixture
+def lab(store_name, fast_path):
+    lab = make_lab(store_name, fast_path)
     yield lab
     lab.finish()
 
 
-@pytest.fixture(params=SHARED)
-def shared(request, fast_path):
+@pytest.fixture
+def shared(store_name, fast_path):
     """A store that several may open."""
-    lab = make_lab(request.param, fast_path)
+    lab = make_lab(store_name, fast_path)
     yield lab
     lab.finish()
 

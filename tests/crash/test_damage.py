@@ -12,6 +12,7 @@ import pytest
 import urlsieve
 from sieve_lab import check_conservation, pages
 from urlsieve import StoreCorrupt, StoreMismatch, UrlsieveError
+from urlsieve.stores.embedded import merging
 
 COUNT = 2000
 
@@ -28,6 +29,11 @@ def store(fast_path):
     with closing(sqlite3.connect(place / "ledger.db")) as db:
         db.execute("VACUUM")  # no free pages: damage to one of those would be none
     return place
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(merging, "LONGEST_JOURNAL", 1000)
 
 
 def every_url():
@@ -85,15 +91,15 @@ DAMAGE = [truncate_to_nothing, truncate_to_half, zero_all, zero_second_half, zer
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda call: call.__name__)
-def test_cra_09_each_damaged_file_is_found_and_never_means_a_fresh_start(store, damage):
-    pristine = {path: path.read_bytes() for path in store.iterdir() if path.is_file()}
-    assert pristine
+def test_cra_09_each_damaged_file_is_found_and_never_means_a_fresh_start(small, store, damage):
+    pristine = {path: path.read_bytes() for path in (*store.iterdir(), *(store / "runs").iterdir()) if path.is_file()}
+    assert any(path.suffix == ".run" for path in pristine)
     for path, content in pristine.items():
         if content:
             damage(path)
             assert answers_truly_or_refuses(store) in {"StoreCorrupt", "verify"}, path.name
-        for other in store.iterdir():
-            other.unlink()
+        shutil.rmtree(store)
+        (store / "runs").mkdir(parents=True)
         for other, old in pristine.items():
             other.write_bytes(old)
     with urlsieve.open(str(store)) as sieve:
@@ -110,6 +116,44 @@ def test_cra_09_a_damaged_ledger_beside_its_write_ahead_log_is_found_too(fast_pa
             assert [True] * 50 == sieve.seen(pages(50)), "what was acknowledged is forgotten without a word"
     except UrlsieveError as error:
         assert isinstance(error, StoreCorrupt)
+
+
+@pytest.mark.parametrize("at", [0.0, 0.001, 0.3, 0.5, 0.8, 0.999])
+def test_a_damaged_run_is_named_and_answers_nothing_wrong(small, store, at):
+    run = next((store / "runs").glob("*.run"))
+    content = bytearray(run.read_bytes())
+    content[int(at * len(content))] ^= 0x10
+    run.write_bytes(bytes(content))
+    with urlsieve.open(str(store)) as sieve:
+        problems = sieve.verify(deep=True)
+        assert any(run.name in problem for problem in problems)
+        for url in every_url():
+            try:
+                assert [True] == sieve.seen(url)
+            except StoreCorrupt as error:
+                assert run.name in str(error)
+        with pytest.raises(StoreCorrupt):
+            sieve.push([*every_url(), *pages(500, host="new.example")])
+        assert COUNT == sieve.stats().seen
+
+
+def test_a_missing_run_is_named(small, store):
+    run = next((store / "runs").glob("*.run"))
+    run.unlink()
+    with urlsieve.open(str(store)) as sieve:
+        assert [True] == [run.name in problem for problem in sieve.verify()]
+        with pytest.raises(StoreCorrupt, match=run.name):
+            sieve.seen(every_url())
+
+
+def test_a_run_of_another_store_is_refused(small, store, fast_path):
+    with urlsieve.open(str(fast_path / "other")) as other:
+        other.push([f"http://h{number % 40}.example/{number}" for number in range(COUNT)])
+    foreign = next((fast_path / "other" / "runs").glob("*.run"))
+    run = next((store / "runs").glob("*.run"))
+    shutil.copyfile(foreign, run)
+    with urlsieve.open(str(store)) as sieve, pytest.raises(StoreCorrupt, match="another store"):
+        sieve.seen(every_url())
 
 
 def test_a_store_refused_at_opening_is_left_as_it_was_for_those_who_repair_it(store):
@@ -171,7 +215,7 @@ def header_of(place):
         return json.loads(db.execute("SELECT value FROM meta WHERE name = 'header'").fetchone()[0])
 
 
-@pytest.mark.parametrize("schema", [0, 2, 999])
+@pytest.mark.parametrize("schema", [0, 1, 3, 999])
 def test_a_store_of_another_version_is_refused_and_the_version_is_named(store, schema):
     def set_version(version):
         with closing(sqlite3.connect(store / "ledger.db")) as db:
@@ -182,7 +226,7 @@ def test_a_store_of_another_version_is_refused_and_the_version_is_named(store, s
         urlsieve.open(str(store))
     assert str(store) in str(caught.value)
     assert str(schema) in str(caught.value)
-    set_version(1)
+    set_version(2)
     with urlsieve.open(str(store)) as sieve:
         assert [True] * COUNT == sieve.seen(every_url())
 

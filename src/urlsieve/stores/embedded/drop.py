@@ -19,12 +19,12 @@ _WITHOUT_ROW = {
 
 def forget(tx: Transaction, keys: Sequence[bytes], policy: Policy, now: float) -> int:
     """How many of them were seen."""
-    return drop(tx, list(seen.find(tx.db, list(dict.fromkeys(keys))).items()), policy, now)
+    return drop(tx, list(seen.find(tx, list(dict.fromkeys(keys))).items()), policy, now)
 
 
 def purge(tx: Transaction, site_id: int, policy: Policy, now: float) -> int:
     total = 0
-    for pairs in seen.of_site(tx.db, site_id):
+    for pairs in seen.of_site(tx, site_id):
         total += drop(tx, pairs, policy, now)
     if total:
         tx.execute("UPDATE site SET accepted = 0 WHERE id = ?", (site_id,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -12,6 +13,10 @@ from pathlib import Path
 from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
 
 LEDGER = "ledger.db"
+RUNS = "runs"
+LOCKS = ("turn.lock", "write.lock")
+#: errno of a disk, or a share of it, without room.
+FULL = frozenset([errno.ENOSPC, errno.EDQUOT])
 #: Locks and shared memory of SQLite's WAL do not work across machines.
 NETWORK_FILE_SYSTEMS = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "glusterfs", "lustre", "fuse.sshfs", "ncpfs"]
@@ -67,7 +72,7 @@ def locate(path: Path, *, create: bool) -> bool:
 
 def _is_ours_and_harmless(name: str) -> bool:
     """Locks, and what a creation that was killed left behind."""
-    return name in ("turn.lock", "write.lock") or name.startswith("new-")
+    return name in LOCKS or name.startswith("new-")
 
 
 def refuse_network(path: Path) -> None:
@@ -77,23 +82,46 @@ def refuse_network(path: Path) -> None:
 
 
 def size_of(directory: Path) -> int:
-    """Bytes of its files."""
+    """Bytes of its files. What is removed meanwhile counts nothing."""
+    total = 0
     try:
-        with os.scandir(directory) as entries:
-            return sum(entry.stat().st_size for entry in entries if entry.is_file())
+        for place in (directory, directory / RUNS):
+            if place is directory or place.is_dir():
+                for path in place.iterdir():
+                    with contextlib.suppress(FileNotFoundError):
+                        total += path.stat().st_size if path.is_file() else 0
     except OSError as error:
         raise StoreUnavailable(f"cannot look at {directory}: {error.strerror}") from error
+    return total
+
+
+def findings(directory: Path) -> list[tuple[str, str, str]]:
+    """(ok | warn | error, what, advice) about the place."""
+    found = [("ok", f"file system {file_system_of(directory) or 'unknown'}", "")]
+    space = os.statvfs(directory)
+    free = space.f_bavail * space.f_frsize
+    if free < 1 << 24:
+        found.append(("error", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs and outcomes"))
+    elif free < 1 << 30:
+        found.append(("warn", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs"))
+    else:
+        found.append(("ok", f"{free >> 30} GiB free", ""))
+    wal = directory / f"{LEDGER}-wal"
+    if wal.exists() and wal.stat().st_size > 1 << 28:
+        found.append(("warn", f"the write-ahead log has {wal.stat().st_size >> 20} MiB", "a long read keeps it from shrinking"))
+    return found
 
 
 def publish(new: Path, directory: Path) -> None:
     """A file made aside becomes the ledger: durable first, then named, then the names of it and of its directory durable."""
-    _sync(new)
+    sync(new)
     os.replace(new, directory / LEDGER)
-    _sync(directory)
-    _sync(directory.resolve().parent)
+    sync(directory)
+    sync(directory.resolve().parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """The file's bytes, or the folder's names, are durable when this returns."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -119,7 +147,7 @@ class FairLock:
         self._since = 0.0
         self._give_way_until = 0.0
         try:
-            for name in ("turn.lock", "write.lock"):
+            for name in LOCKS:
                 self._fds.append(os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
         except OSError as error:
             self.close()
@@ -190,7 +218,29 @@ class FairLock:
         self._fds = []
 
 
-_open_locks: weakref.WeakSet[FairLock] = weakref.WeakSet()
+class FileLock:
+    """A lock of one process, ended by `close` or by the process's end. A child of a fork gives up its copy at once."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        _open_locks.add(self)
+
+    @classmethod
+    def taken(cls, path: Path) -> FileLock | None:
+        """None: another process (or another opener in this one) has it."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        if FairLock._try(fd):
+            return cls(fd)
+        os.close(fd)
+        return None
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+_open_locks: weakref.WeakSet[FairLock | FileLock] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:

@@ -8,10 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from urlsieve._kernel._core import siphash24
 from urlsieve.errors import StoreCorrupt, StoreFull, StoreUnavailable, UrlsieveError
 from urlsieve.stores.embedded.files import FairLock, NoLock
+
+if TYPE_CHECKING:
+    from urlsieve.stores.embedded.seen import Seen
 
 #: A batch changes a few bytes each on thousands of pages, and the log writes pages whole: half of SQLite's default measured best.
 PAGE_SIZE = 2048
@@ -40,6 +44,11 @@ def _log_pages(path: str) -> int:
 LEAST_LOG_PAGES, MOST_LOG_PAGES = 128, 32_000
 
 
+def checksum(records: bytes) -> bytes:
+    """Of a row of the journal: SQLite does not notice when the inside of a value is damaged."""
+    return siphash24(bytes(16), records).to_bytes(8, "little")
+
+
 def translate(error: sqlite3.Error, where: str) -> UrlsieveError:
     """A driver error in our words; drivers' errors never leave the store."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -66,10 +75,13 @@ def chunks(values: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 class Transaction:
-    """An open write transaction. Counts collect here and are written once, at its end."""
+    """An open transaction. Counts and marks collect here and are written once, at the end of one that writes."""
 
-    def __init__(self, db: sqlite3.Connection, waited: float = 0.0) -> None:
+    def __init__(self, db: sqlite3.Connection, view: Seen, *, writing: bool = False, waited: float = 0.0) -> None:
         self.db = db
+        self._view, self._writing, self._caught_up = view, writing, False
+        self.marks: list[bytes] = []  # blocks of records for the journal: what became seen, or is no longer
+        self.journaled = 0  # records in the journal when it ended, if it has added some
         self.waited = waited  # seconds between the call and its turn to write: the caller's `now` is older by so much
         self.execute = db.execute
         self.executemany = db.executemany
@@ -77,6 +89,14 @@ class Transaction:
         self._deltas: dict[str, int] = {}
         self._tallies: dict[tuple[str, str], int] = {}
         self._read: dict[str, int] | None = None
+
+    @property
+    def seen(self) -> Seen:
+        """The seen set as this transaction found it. One that only reads asks for it before anything else."""
+        if not self._caught_up:
+            self._view.catch_up(self.db, writing=self._writing)
+            self._caught_up = True
+        return self._view
 
     def rows(self, head: str, values: Sequence[Any], tail: str = "") -> list[Any]:
         """All rows of `head (?, ?, …) tail` over chunks of `values`; none for no values."""
@@ -120,6 +140,12 @@ class Transaction:
 
     def flush(self) -> None:
         self._flush_tallies()
+        if self.marks:
+            records = b"".join(self.marks)
+            row = (self.take("journal"), checksum(records), records)
+            self.execute("INSERT INTO journal (id, checksum, records) VALUES (?, ?, ?)", row)
+            self.count("journaled", len(records) // 24)
+            self.journaled = self.value("journaled")
         changed = [(name, by) for name, by in self._deltas.items() if by]
         if changed:
             self.executemany(
@@ -129,6 +155,8 @@ class Transaction:
 
 class Ledger:
     """The connection, its thread lock and its process lock. Usable by the process that opened it only."""
+
+    seen: Seen  # set by whoever opens the store, once its header is read
 
     def __init__(self, path: str, *, where: str, lock: FairLock | NoLock, durable: bool, patience: float) -> None:
         self.where = where
@@ -162,6 +190,12 @@ class Ledger:
                 raise translate(error, self.where) from error
 
     @contextmanager
+    def look(self) -> Iterator[Transaction]:
+        """A transaction that only reads: all of it sees one commit."""
+        with self.read() as db, snapshot(db):
+            yield Transaction(db, self.seen)
+
+    @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
         """One atomic step. Durable when it ends, unless `durable` is False or the store was opened so."""
         self._check()
@@ -183,7 +217,7 @@ class Ledger:
             self._synchronous = synchronous
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            tx = Transaction(self._db, waited)
+            tx = Transaction(self._db, self.seen, writing=True, waited=waited)
             yield tx
             tx.flush()
             self._db.execute("COMMIT")

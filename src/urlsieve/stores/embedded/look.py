@@ -36,11 +36,15 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
         groups=number.get("groups", 0),
         oldest_pending=oldest,
         oldest_sampled=sampled,
-        bytes={"seen": None, "queue": None, "text": None, "history": None, "total": size},
+        bytes={"seen": _seen_bytes(db, number), "queue": None, "text": None, "history": None, "total": size},
         epoch=number.get("epoch", 0),
         generation=number.get("generation", 0),
         rules_generation=number.get("rules_generation", 0),
     )
+
+
+def _seen_bytes(db: sqlite3.Connection, number: dict[str, int]) -> int:
+    return int(scalar(db, "SELECT coalesce(sum(size), 0) FROM run")) + 24 * number.get("journaled", 0)
 
 
 def _oldest(db: sqlite3.Connection) -> tuple[float | None, bool]:
@@ -88,35 +92,36 @@ def sites(ledger: Ledger) -> Iterator[SiteRow]:
     last = -(2**63)
     rows: list[Any] = [None]
     while rows:
-        with ledger.read() as db, snapshot(db):
-            rows = db.execute("SELECT id, name, lim FROM site WHERE id > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
-            found = [_site(db, *row) for row in rows]
+        with ledger.look() as tx:
+            _ = tx.seen  # before anything else is read
+            rows = tx.execute("SELECT id, name, lim FROM site WHERE id > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
+            found = [_site(tx, *row) for row in rows]
         yield from found
         last = rows[-1][0] if rows else last
 
 
-def site(db: sqlite3.Connection, site_id: int) -> SiteRow | None:
-    row = db.execute("SELECT id, name, lim FROM site WHERE id = ?", (site_id,)).fetchone()
-    return None if row is None else _site(db, *row)
+def site(tx: Transaction, site_id: int) -> SiteRow | None:
+    _ = tx.seen  # before anything else is read
+    row = tx.execute("SELECT id, name, lim FROM site WHERE id = ?", (site_id,)).fetchone()
+    return None if row is None else _site(tx, *row)
 
 
-#: The state of what `seen s` names, NULL where it names no text; done is what is neither held nor pending.
-_STATE = "CASE WHEN t.id IS NULL THEN NULL ELSE coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END) END"
-_WITH_STATE = (
-    "LEFT JOIN text t ON s.entry > 0 AND t.id = s.entry LEFT JOIN held h ON h.id = t.id LEFT JOIN moved m ON m.id = t.id "
-    f"LEFT JOIN pending p ON {queue.PLACE}"
+#: Texts by state; done is what is neither held nor pending.
+_STATES = (
+    "SELECT coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END), count(DISTINCT t.id) FROM text t LEFT JOIN held h ON h.id = t.id "
+    f"LEFT JOIN moved m ON m.id = t.id LEFT JOIN pending p ON {queue.PLACE} WHERE t.id IN"
 )
 
 
-def _site(db: sqlite3.Connection, site_id: int, name: str, limit: int | None) -> SiteRow:
-    prefix = site_id.to_bytes(8, "little", signed=True)
+def _site(tx: Transaction, site_id: int, name: str, limit: int | None) -> SiteRow:
     have: dict[str, int] = {}
-    for state, entry, many in db.execute(
-        f"SELECT {_STATE}, min(s.entry, 0), count(*) FROM seen s {_WITH_STATE} WHERE s.fp > ? AND s.fp < ? GROUP BY 1, 2",
-        (prefix, prefix + b"\xff" * 9),
-    ):
-        word = _WITHOUT_ROW[entry] if state is None else State(state).name.lower()
-        have[word] = have.get(word, 0) + many
+    for pairs in seen.of_site(tx, site_id):
+        for _, entry in pairs:
+            if entry <= 0:
+                have[_WITHOUT_ROW[entry]] = have.get(_WITHOUT_ROW[entry], 0) + 1
+        for state, many in tx.rows(_STATES, [entry for _, entry in pairs if entry > 0], "GROUP BY 1"):
+            word = State(state).name.lower()
+            have[word] = have.get(word, 0) + many
     return SiteRow(
         name,
         sum(have.values()),
@@ -150,7 +155,7 @@ def _pending(db: sqlite3.Connection, group_id: int) -> int:
 
 
 def info(tx: Transaction, fingerprint: bytes) -> EntryInfo:
-    entry = scalar(tx.db, "SELECT entry FROM seen WHERE fp = ?", (fingerprint,))
+    entry = seen.find(tx, [fingerprint]).get(fingerprint)
     if entry is None:
         return EntryInfo("unseen")
     if entry <= 0:

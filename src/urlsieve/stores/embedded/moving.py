@@ -9,7 +9,7 @@ from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Klass, Policy, State, Verdict
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals
-from urlsieve.stores.embedded.ledger import Ledger, Transaction, snapshot
+from urlsieve.stores.embedded.ledger import Ledger, Transaction
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 
@@ -88,16 +88,16 @@ def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given) ->
 
 
 def _site_names(ledger: Ledger, keys: Sequence[bytes]) -> dict[int, str]:
-    with ledger.read() as db:
-        return dict(Transaction(db).rows("SELECT id, name FROM site WHERE id IN", list({site_id(key) for key in keys})))
+    with ledger.look() as tx:
+        return dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(key) for key in keys})))
 
 
 def _slice(ledger: Ledger, ids: Sequence[int]) -> Iterator[tuple[int, Entry]]:
     """Those that have a text, in the order given."""
     if not ids:
         return
-    with ledger.read() as db, snapshot(db):
-        found = _full(Transaction(db), ids)
+    with ledger.look() as tx:
+        found = _full(tx, ids)
     for number in ids:
         if number in found:
             yield number, found[number]
@@ -149,7 +149,7 @@ def admit(tx: Transaction, given: Sequence[Entry], skipped: Mapping[str, int], *
             state = entry.state.name.lower()
             raise ConfigError(f"an entry of {entry.site or 'an unknown site'} is {state} but has no URL: it could not be fetched")
     keys = [entry.fingerprint for entry in given]
-    found = seen.find(tx.db, keys)
+    found = seen.find(tx, keys)
     fresh: dict[bytes, Entry] = {}
     verdicts = bytearray(len(given))
     for i, entry in enumerate(given):

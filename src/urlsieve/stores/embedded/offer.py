@@ -17,22 +17,21 @@ _SEEN, _NEW, _RAISED, _REQUEUED = (int(v) for v in (Verdict.SEEN, Verdict.NEW, V
 
 def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: float, sites: Sites) -> bytes:
     """One verdict per offer. The first of equals decides."""
+    entries = seen.entries(tx, offers.fingerprints)
     keys = seen.split(offers.fingerprints)
     verdicts = bytearray(len(keys))
-    found = seen.find(tx.db, keys)
-    fresh: dict[bytes, int] = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))  # the first of equals stays
-    if len(fresh) < len(keys) or found:
-        fresh = {key: fresh[key] for key in dict.fromkeys(keys) if key not in found}
-    else:
-        fresh = dict(zip(keys, range(len(keys)), strict=True))
+    fresh: dict[bytes, int] = {}
+    for i in [i for i, entry in enumerate(entries) if entry < seen.LEAST]:
+        fresh.setdefault(keys[i], i)  # the first of equals stays
     arrivals = Arrivals()
     if fresh:
         _take(tx, offers, fresh, mode, verdicts, arrivals, policy=policy, now=now, sites=sites)
-    if found and mode in (Mode.RAISE, Mode.AGAIN):
+    if mode in (Mode.RAISE, Mode.AGAIN) and len(fresh) < len(keys):
         first: dict[bytes, int] = {}
-        for i, key in enumerate(keys):
-            if key in found:
+        for i, (key, entry) in enumerate(zip(keys, entries, strict=True)):
+            if entry >= seen.LEAST:
                 first.setdefault(key, i)
+        found = {key: entries[i] for key, i in first.items()}
         _Known(tx, mode, arrivals, now, policy).handle(list(first.items()), offers.rows(list(first.values())), found, verdicts)
     _answer_equals(tx, keys, verdicts)
     for reason, many in offers.rejected.items():

@@ -1,4 +1,4 @@
--- The ledger, schema 1. Times are seconds since the epoch; fingerprints are 16 raw bytes, site half first, so that a site is a range.
+-- The ledger, schema 2. Times are seconds since the epoch; fingerprints are 16 raw bytes, site half first, so that a site is a range.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 
 -- Every count is kept on its own and never as a difference of others; `verify --deep` compares them with an enumeration.
@@ -6,9 +6,11 @@ CREATE TABLE counter (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 -- Counts by reason, in callers' words for the skipped: never read by the flow.
 CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 
--- The seen set. entry: id in `text` (done, unless in `pending` or `held`), or 0 done without text, -1 known (imported, never accepted),
--- -2 dead without text.
-CREATE TABLE seen (fp BLOB PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID;
+-- The seen set is fingerprint -> entry: the id in `text` (done, unless in `pending` or `held`), or 0 done without text, -1 known
+-- (imported, never accepted), -2 dead without text. It lies in sorted runs beside the ledger, named here, newest last; what is in none
+-- yet stands in the journal, as records of 24 bytes with their checksum. Only what is named here counts.
+CREATE TABLE journal (id INTEGER PRIMARY KEY, checksum BLOB NOT NULL, records BLOB NOT NULL);
+CREATE TABLE run (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, keys INTEGER NOT NULL, size INTEGER NOT NULL);
 
 -- URLs as found, in order of arrival; hardly ever updated. priority: as first queued. Those of done URLs stay only where text is kept.
 CREATE TABLE text (

@@ -1,17 +1,134 @@
-"""The seen set: fingerprints in, what the ledger knows of each out. The seam behind which the set may live elsewhere.
+"""The seen set: fingerprints in, what the ledger knows of each out.
 
-Fingerprints are handed to SQLite as bytearrays: the driver looks for an adapter of every bytes object, and that costs more than the row.
+A log-structured set. What a transaction marks goes into the ledger's journal with it, in one piece at the end of a table: a random
+B-tree would write a page for every new URL. Each process keeps what the journal says in a native map and reads what others added at
+the start of its next transaction. When the journal is long it becomes a run: an immutable sorted file (runs.py), named in the ledger by
+the same transaction that empties the journal. Runs are merged in the background (merging.py). Newest first, the first that knows a
+fingerprint is right: a forgotten one has a tombstone.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
-from urlsieve.stores.embedded.ledger import Ledger, Transaction, chunks
+from urlsieve._kernel._core import TOMBSTONE, FingerprintMap, Run, merge_records
+from urlsieve.errors import StoreCorrupt
+from urlsieve.stores.embedded.ledger import checksum
+from urlsieve.stores.embedded.runs import FIRST, Shelf, damaged
 
-#: Values of seen.entry that are not the id of a row.
+if TYPE_CHECKING:
+    from urlsieve.stores.embedded.ledger import Ledger, Transaction
+
+#: Entries that are not the id of a text: done without text, known (imported, never accepted), dead without text.
 DONE_WITHOUT_TEXT, KNOWN, DEAD_WITHOUT_TEXT = 0, -1, -2
+#: Everything below is none: absent, or forgotten.
+LEAST = DEAD_WITHOUT_TEXT
+#: Records per step of a listing.
+SLICE = 4096
+record = struct.Struct("<16sq").pack
+_unpack = struct.Struct("<16sq").iter_unpack
+_LONGEST_MISS = 5
+_JOURNAL = "SELECT id, checksum, records FROM journal WHERE id > ? ORDER BY id"
+
+
+class Named(NamedTuple):
+    """A run as the ledger names it."""
+
+    seq: int
+    name: str
+    keys: int
+    size: int
+
+
+def manifest(db: sqlite3.Connection) -> list[Named]:
+    """Newest first."""
+    return [Named._make(row) for row in db.execute("SELECT seq, name, keys, size FROM run ORDER BY seq DESC")]
+
+
+class Seen:
+    """This process's view of the set. The ledger's thread lock guards it."""
+
+    def __init__(self, shelf: Shelf, where: str) -> None:
+        self.shelf, self._where = shelf, where
+        self._recent = FingerprintMap()
+        self._sorted: bytes | None = b""
+        self._read_to = 0
+        self._manifest = -1
+        self.runs: list[tuple[Named, Run]] = []  # newest first
+
+    def catch_up(self, db: sqlite3.Connection, *, writing: bool) -> None:
+        """Sees what the transaction sees. Must be the first that it reads, unless it is writing: a run that was merged away since the
+        transaction began makes it begin again."""
+        for attempt in range(_LONGEST_MISS):
+            try:
+                self._catch_up(db)
+                return
+            except FileNotFoundError as error:
+                if writing or attempt == _LONGEST_MISS - 1:
+                    raise StoreCorrupt(f"the run {error.filename} of the store {self._where} is missing: restore a backup") from error
+                db.execute("ROLLBACK")
+                db.execute("BEGIN")
+
+    def _catch_up(self, db: sqlite3.Connection) -> None:
+        number, last = db.execute(
+            "SELECT coalesce((SELECT n FROM counter WHERE name = 'manifest'), 0), coalesce((SELECT max(id) FROM journal), 0)"
+        ).fetchone()
+        if number != self._manifest:
+            had = {named.name: run for named, run in self.runs}
+            runs = [(named, had.get(named.name) or self.shelf.open(named.name)) for named in manifest(db)]
+            self._recent.clear()
+            self._read_to, self._sorted = 0, None
+            self.runs, self._manifest = runs, number
+        if last > self._read_to:
+            for number, mark, records in db.execute(_JOURNAL, (self._read_to,)):
+                if mark != checksum(records):
+                    raise StoreCorrupt(f"row {number} of the journal of {self._where} is damaged: run verify, restore a backup")
+                self._recent.set_many(records)
+                self._read_to, self._sorted = number, None
+
+    def recent(self) -> bytes:
+        """What is not in a run yet: sorted records."""
+        if self._sorted is None:
+            self._sorted = self._recent.sorted_records()
+        return self._sorted
+
+    def entries(self, fingerprints: bytes) -> Sequence[int]:
+        """One per fingerprint; below LEAST: not seen."""
+        values = self._recent.get_many(fingerprints)
+        for named, run in self.runs:
+            with self._reading(named):
+                run.get_many(fingerprints, values)
+        return memoryview(values).cast("q")
+
+    def slice(self, start: bytes, limit: int = SLICE) -> tuple[bytes, bytes | None]:
+        """Records from `start` on, at most `limit`, and where to go on."""
+        try:
+            return merge_records([self.recent(), *(run for _, run in self.runs)], start, limit, tombstones=False)
+        except ValueError as error:
+            raise damaged(self._where, error) from error
+
+    @contextmanager
+    def _reading(self, named: Named) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise damaged(named.name, error) from error
+
+
+# -- what transactions do with it
+
+
+def entries(tx: Transaction, fingerprints: bytes) -> Sequence[int]:
+    """One per fingerprint of the block; below LEAST: not seen."""
+    values = tx.seen.entries(fingerprints)
+    if not tx.marks:
+        return values
+    ours = dict(pair for records in tx.marks for pair in _unpack(records))  # of this transaction itself
+    return [ours.get(key, value) for key, value in zip(split(fingerprints), values, strict=True)]
 
 
 def split(fingerprints: bytes) -> list[bytes]:
@@ -19,51 +136,65 @@ def split(fingerprints: bytes) -> list[bytes]:
     return [fingerprints[at : at + 16] for at in range(0, len(fingerprints), 16)]
 
 
-def find(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, int]:
+def find(tx: Transaction, keys: Sequence[bytes]) -> dict[bytes, int]:
     """fingerprint → entry, for those that are seen."""
-    found: dict[bytes, int] = {}
-    for marks, part in chunks(keys):
-        found.update(db.execute(f"SELECT fp, entry FROM seen WHERE fp IN ({marks})", [bytearray(key) for key in part]))
-    return found
+    return {key: entry for key, entry in zip(keys, entries(tx, b"".join(keys)), strict=True) if entry >= LEAST}
 
 
 def add(tx: Transaction, keys: Sequence[bytes], entries: Sequence[int]) -> None:
-    """Fingerprints that are not seen. Written in their order, which is the order of the tree."""
-    pairs = sorted(zip(keys, entries, strict=True))
-    tx.executemany("INSERT INTO seen (fp, entry) VALUES (?, ?)", ((bytearray(key), entry) for key, entry in pairs))
-    tx.count("seen", len(pairs))
+    """Fingerprints that are not seen."""
+    _mark(tx, keys, entries)
+    tx.count("seen", len(keys))
 
 
 def assign(tx: Transaction, pairs: Sequence[tuple[int, bytes]]) -> None:
     """(entry, fingerprint) of fingerprints that are seen."""
-    tx.executemany("UPDATE seen SET entry = ? WHERE fp = ?", pairs)
+    _mark(tx, [key for _, key in pairs], [entry for entry, _ in pairs])
 
 
 def remove(tx: Transaction, keys: Sequence[bytes]) -> None:
-    tx.executemany("DELETE FROM seen WHERE fp = ?", [(key,) for key in keys])
+    """Fingerprints that are seen."""
+    _mark(tx, keys, [TOMBSTONE] * len(keys))
     tx.count("seen", -len(keys))
 
 
-def of_site(db: sqlite3.Connection, site_id: int, batch: int = 10_000) -> Iterator[list[tuple[bytes, int]]]:
-    """All (fingerprint, entry) of one site, in order, batch by batch; each batch is its own short read."""
-    prefix = site_id.to_bytes(8, "little", signed=True)
-    last = prefix  # shorter than any fingerprint of the site, so before all of them
-    end = prefix + b"\xff" * 9
-    while True:
-        rows = db.execute("SELECT fp, entry FROM seen WHERE fp > ? AND fp < ? ORDER BY fp LIMIT ?", (last, end, batch)).fetchall()
-        if not rows:
-            return
-        last = rows[-1][0]
-        yield rows
+def _mark(tx: Transaction, keys: Sequence[bytes], entries: Sequence[int]) -> None:
+    if keys:
+        tx.marks.append(b"".join(map(record, keys, entries)))
 
 
-def scan(ledger: Ledger, batch: int = 1000) -> Iterator[list[tuple[bytes, int]]]:
-    """All (fingerprint, entry), in order, batch by batch; no read is open between two of them."""
-    last = b""
-    while True:
-        with ledger.read() as db:
-            rows = db.execute("SELECT fp, entry FROM seen WHERE fp > ? ORDER BY fp LIMIT ?", (last, batch)).fetchall()
-        if not rows:
-            return
-        last = rows[-1][0]
-        yield rows
+def of_site(tx: Transaction, site_id: int) -> Iterator[list[tuple[bytes, int]]]:
+    """All (fingerprint, entry) of one site as they were when the transaction began, in order, slice by slice."""
+    half = site_id.to_bytes(8, "little", signed=True)
+    at: bytes | None = half + bytes(8)
+    while at is not None and at[:8] == half:
+        records, at = tx.seen.slice(at)
+        pairs = [pair for pair in _unpack(records) if pair[0][:8] == half]
+        if pairs:
+            yield pairs
+
+
+def count_of_site(tx: Transaction, site_id: int) -> int:
+    """Those that were accepted."""
+    return sum(entry != KNOWN for pairs in of_site(tx, site_id) for _, entry in pairs)
+
+
+def scan(ledger: Ledger) -> Iterator[list[tuple[bytes, int]]]:
+    """All (fingerprint, entry), in order, slice by slice; no read is open between two of them."""
+    at: bytes | None = FIRST
+    while at is not None:
+        with ledger.look() as tx:
+            records, at = tx.seen.slice(at)
+        if records:
+            yield list(_unpack(records))
+
+
+def scan_in(tx: Transaction) -> Iterator[list[tuple[bytes, int]]]:
+    """The same inside one transaction."""
+    at: bytes | None = FIRST
+    while at is not None:
+        records, at = tx.seen.slice(at)
+        if records:
+            yield list(_unpack(records))
+
+

@@ -184,7 +184,7 @@ def record_targets(
 ) -> None:
     """Redirect targets are entries of their own, done: also when they were waiting; a target leased by a worker is left alone."""
     rows = dict(targets)
-    found = seen.find(tx.db, list(rows))
+    found = seen.find(tx, list(rows))
     new = {fp: row for fp, row in rows.items() if fp not in found or found[fp] == seen.KNOWN}
     _record_new(tx, new, found, now, policy.keep_urls, sites)
     spots = queue.locate(tx, [found[fp] for fp in rows if found.get(fp, 0) > 0])

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import asdict, replace
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from urlsieve.errors import ConfigError, StoreCorrupt, StoreMismatch, StoreUnavailable
+from urlsieve.errors import ConfigError, StoreUnavailable
 from urlsieve.frontier.health import until
 from urlsieve.model import (
     Change,
@@ -31,16 +29,16 @@ from urlsieve.model import (
     SiteRow,
     State,
 )
-from urlsieve.stores.embedded import drop, files, groups, look, moving, offer, seen, settle
+from urlsieve.stores.embedded import copies, drop, files, groups, look, moving, offer, seen, settle
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
-from urlsieve.stores.embedded.ledger import PAGE_SIZE, Ledger, Transaction, scalar, snapshot, translate
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
+from urlsieve.stores.embedded.making import SCHEMA, check_file, check_whole, fill, make, read_header, shelf_of
+from urlsieve.stores.embedded.merging import Merging
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
 from urlsieve.stores.protocol import OUTDATED, Leased, Offered
 
-SCHEMA = 1
-APPLICATION_ID = 0x75726C73  # "urls"
 MOST_BLOB = 512 * 1024
 
 
@@ -55,7 +53,13 @@ class EmbeddedStore:
         self._policy_text = ""
         self._policy = Policy()
         try:
-            self.header = self._read_header()
+            with ledger.read() as db:
+                check_whole(db, address)
+                self.header = read_header(db, address)
+            shelf = shelf_of(self.header, directory)
+            ledger.seen = seen.Seen(shelf, address)
+            self._merging = Merging(ledger, shelf)
+            self._merging.clean()
         except BaseException:
             ledger.close()
             raise
@@ -68,7 +72,7 @@ class EmbeddedStore:
         if address == "memory:":
             ledger = Ledger(":memory:", where="in memory", lock=files.NoLock(), durable=False, patience=patience)
             with ledger.read() as db:
-                _fill(db, header, policy)
+                fill(db, header, policy)
             return cls(ledger, address, None)
         directory = Path(address).absolute()  # the process may move
         try:
@@ -82,10 +86,10 @@ class EmbeddedStore:
                 lock.acquire(patience)
                 try:
                     if not files.locate(directory, create=True):
-                        _make(directory, header, policy)
+                        make(directory, header, policy)
                 finally:
                     lock.release()
-            _check_file(directory / files.LEDGER)
+            check_file(directory / files.LEDGER)
             ledger = Ledger(str(directory / files.LEDGER), where=str(directory), lock=lock, durable=durable, patience=patience)
         except BaseException:
             lock.close()
@@ -93,16 +97,6 @@ class EmbeddedStore:
         store = cls(ledger, address, directory)
         store._notice_restart()
         return store
-
-    def _read_header(self) -> Header:
-        with self._ledger.read() as db:
-            text = scalar(db, "SELECT value FROM meta WHERE name = 'header'")
-        try:
-            known = json.loads(text)
-            known["secret"] = int(known["secret"], 16)
-            return Header(**known)
-        except (TypeError, ValueError, KeyError) as error:
-            raise StoreCorrupt(f"the header of the store {self.address} cannot be read ({error}): restore a backup") from error
 
     def _notice_restart(self) -> None:
         """After a restart of the machine unsynced leases may be gone, and their tokens must not come again: a new epoch."""
@@ -151,23 +145,29 @@ class EmbeddedStore:
 
     # -- the flow
 
+    @contextmanager
+    def _marking(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """A transaction that may add to the journal, which is looked after when it is done."""
+        with self._ledger.write(durable=durable) as tx:
+            yield tx
+        if tx.journaled:
+            self._merging.after(tx.journaled)
+
     def offer(self, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
-        with self._ledger.write() as tx:
+        with self._marking() as tx:
             if generation < tx.value("rules_generation"):
                 return Offered(b"", True)
             policy = self._policy_in(tx.db)
             return Offered(offer.offer(tx, offers, mode, policy=policy, now=now + tx.waited, sites=self._sites))
 
     def contains(self, offers: Offers) -> bytes:
-        keys = seen.split(offers.fingerprints)
-        with self._ledger.read() as db:
-            found = seen.find(db, keys)
-        return bytes(key in found for key in keys)
+        with self._ledger.look() as tx:
+            return bytes(entry >= seen.LEAST for entry in seen.entries(tx, offers.fingerprints))
 
     def lease(
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
     ) -> Leased:
-        with self._ledger.write(durable=False) as tx:
+        with self._marking(durable=False) as tx:
             now += tx.waited
             policy = self._policy_in(tx.db)
             reaped = tidy(tx, policy, now)
@@ -185,22 +185,22 @@ class EmbeddedStore:
             return settle.extend(tx, tokens, now + tx.waited + ttl)
 
     def load(self, tokens: Sequence[str], *, whole: bool = True) -> tuple[list[Row | None], dict[int, GroupRow]]:
-        with self._ledger.read() as db, snapshot(db):
-            return settle.load_rows(Transaction(db), tokens, whole)
+        with self._ledger.look() as tx:
+            return settle.load_rows(tx, tokens, whole)
 
     def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
         try:
-            with self._ledger.write() as tx:
+            with self._marking() as tx:
                 return settle.Settling(tx, self._policy_in(tx.db), now + tx.waited, self._sites).run(changes, health, clean)
         except settle.Conflict:
             return bytes((OUTDATED,)) * len(changes)
 
     def forget(self, offers: Offers, now: float) -> int:
-        with self._ledger.write() as tx:
+        with self._marking() as tx:
             return drop.forget(tx, seen.split(offers.fingerprints), self._policy_in(tx.db), now)
 
     def purge(self, site: str, site_id: int, now: float) -> int:
-        with self._ledger.write() as tx:
+        with self._marking() as tx:
             return drop.purge(tx, site_id, self._policy_in(tx.db), now)
 
     # -- sites and groups
@@ -209,8 +209,8 @@ class EmbeddedStore:
         return look.sites(self._ledger)
 
     def site(self, name: str, site_id: int) -> SiteRow | None:
-        with self._ledger.read() as db, snapshot(db):
-            return look.site(db, site_id)
+        with self._ledger.look() as tx:
+            return look.site(tx, site_id)
 
     def limit(self, name: str, site_id: int) -> int | None:
         with self._ledger.read() as db:
@@ -221,8 +221,8 @@ class EmbeddedStore:
         return look.groups(self._ledger)
 
     def group(self, name: str, group_id: int, *, counted: bool = False) -> GroupRow | None:
-        with self._ledger.read() as db, snapshot(db):
-            return look.group(db, group_id, counted=counted)
+        with self._ledger.look() as tx:
+            return look.group(tx.db, group_id, counted=counted)
 
     def update_site(self, name: str, site_id: int, **change: Any) -> None:
         limit = change.pop("limit")
@@ -235,7 +235,7 @@ class EmbeddedStore:
             tx.count("limits", (limit is not None) - had)
             accepted = None
             if limit is not None:
-                accepted = scalar(tx.db, "SELECT count(*) FROM seen WHERE fp > ? AND fp < ? AND entry <> -1", (half, half + b"\xff" * 9))
+                accepted = seen.count_of_site(tx, site_id)
             tx.execute("UPDATE site SET lim = ?, accepted = ? WHERE id = ?", (limit, accepted, site_id))
 
     def update_group(self, name: str, group_id: int, now: float, **change: Any) -> None:
@@ -290,110 +290,53 @@ class EmbeddedStore:
     # -- looking
 
     def info(self, site: str, fingerprint: bytes) -> EntryInfo:
-        with self._ledger.read() as db, snapshot(db):
-            return look.info(Transaction(db), fingerprint)
+        with self._ledger.look() as tx:
+            return look.info(tx, fingerprint)
 
     def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
         return moving.entries(self._ledger, states)
 
     def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
-        with self._ledger.write() as tx:
+        with self._marking() as tx:
             return moving.admit(tx, entries, skipped, policy=self._policy_in(tx.db), now=now + tx.waited, sites=self._sites)
 
     def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
-        with self._ledger.read() as db, snapshot(db):
-            return look.ready(Transaction(db), now, None if groups is None else group_ids)
+        with self._ledger.look() as tx:
+            return look.ready(tx, now, None if groups is None else group_ids)
 
     def counts(self, now: float) -> Counts:
         size = files.size_of(self._directory) if self._directory else self._memory_size()
-        with self._ledger.read() as db, snapshot(db):
-            return look.counts(db, size)
+        with self._ledger.look() as tx:
+            return look.counts(tx.db, size)
 
     def _memory_size(self) -> int:
         with self._ledger.read() as db:
             return int(scalar(db, "PRAGMA page_count")) * int(scalar(db, "PRAGMA page_size"))
 
     def verify(self, deep: bool = False) -> list[str]:
-        with self._ledger.read() as db, snapshot(db):
-            return verify(db, deep=deep)
+        with self._ledger.look() as tx:
+            return verify(tx, deep=deep)
 
     def doctor(self) -> list[tuple[str, str, str]]:
-        """(ok | warn | error, what, advice) about the place and the engine."""
         findings = [("ok", f"SQLite {sqlite3.sqlite_version}, schema {SCHEMA}", "")]
+        with self._ledger.read() as db:
+            runs, journaled = len(seen.manifest(db)), scalar(db, "SELECT n FROM counter WHERE name = 'journaled'") or 0
+        findings.append(("ok", f"{runs} runs of fingerprints, {journaled} in the journal", ""))
+        if self._merging.trouble is not None:
+            findings.append(("warn", self._merging.trouble, "nothing is lost, but the store gets slower until it is mended"))
         if self._directory is None:
             return [*findings, ("warn", "the store is in memory", "it ends with this process")]
-        findings.append(("ok", f"file system {files.file_system_of(self._directory) or 'unknown'}", ""))
-        space = os.statvfs(self._directory)
-        free = space.f_bavail * space.f_frsize
-        if free < 1 << 24:
-            findings.append(("error", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs and outcomes"))
-        elif free < 1 << 30:
-            findings.append(("warn", f"{free >> 20} MiB free", "make room: a full disk refuses new URLs"))
-        else:
-            findings.append(("ok", f"{free >> 30} GiB free", ""))
-        wal = self._directory / f"{files.LEDGER}-wal"
-        if wal.exists() and wal.stat().st_size > 1 << 28:
-            findings.append(("warn", f"the write-ahead log has {wal.stat().st_size >> 20} MiB", "a long read keeps it from shrinking"))
-        return findings
+        return findings + files.findings(self._directory)
+
+    def backup(self, place: str) -> None:
+        if self._directory is None:
+            raise ConfigError("a store in memory has no backup: export it")
+        copies.backup(self._directory, Path(place).absolute())
 
     def changed(self) -> object:
         return self._ledger.changed()
 
     def close(self) -> None:
+        if not self._ledger.closed:
+            self._merging.close()
         self._ledger.close()
-
-
-def _fill(db: sqlite3.Connection, header: Header, policy: Policy) -> None:
-    """An empty database becomes a ledger."""
-    known = asdict(header)
-    known["secret"] = f"{header.secret:032x}"
-    schema = resources.files("urlsieve.stores.embedded").joinpath("schema.sql").read_text(encoding="utf-8")
-    db.executescript(schema)
-    db.execute("BEGIN")
-    db.executemany(
-        "INSERT INTO meta (name, value) VALUES (?, ?)",
-        [
-            ("header", json.dumps(known)),
-            ("policy", json.dumps(asdict(policy))),
-            ("rules", ""),
-            ("boot", files.boot_id()),
-        ],
-    )
-    db.execute("INSERT INTO counter (name, n) VALUES ('epoch', 1)")
-    db.execute("COMMIT")
-
-
-def _make(directory: Path, header: Header, policy: Policy) -> None:
-    """Made aside and published whole, so that a kill leaves either no store or a complete one. The caller has the lock."""
-    for old in directory.glob("new-*"):
-        old.unlink()
-    new = directory / f"new-{os.getpid()}.db"
-    try:
-        with closing(sqlite3.connect(new, isolation_level=None)) as db:
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {SCHEMA}")
-            db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-            db.execute("PRAGMA synchronous = FULL")
-            _fill(db, header, policy)
-            db.execute("PRAGMA journal_mode = WAL")
-        files.publish(new, directory)
-    except sqlite3.Error as error:
-        raise translate(error, str(directory)) from error
-    except OSError as error:
-        raise StoreUnavailable(f"cannot make the store {directory}: {error.strerror}") from error
-
-
-def _check_file(ledger: Path) -> None:
-    """Whose file it is and of which version, from its first 100 bytes, before SQLite may touch it."""
-    try:
-        with ledger.open("rb") as file:
-            head = file.read(100)
-    except OSError as error:
-        raise StoreUnavailable(f"cannot read {ledger}: {error.strerror}") from error
-    if len(head) < 100 or not head.startswith(b"SQLite format 3\0") or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
-        raise StoreCorrupt(f"{ledger} is not a ledger (its first bytes are damaged): restore a backup, or remove the store to start anew")
-    version = int.from_bytes(head[60:64], "big")
-    if version > SCHEMA:
-        raise StoreMismatch(f"{ledger} has schema {version}; this version of urlsieve knows {SCHEMA}: use a newer one", "schema")
-    if version < SCHEMA:
-        raise StoreMismatch(f"{ledger} has schema {version}, older than {SCHEMA}, and this version cannot upgrade it", "schema")

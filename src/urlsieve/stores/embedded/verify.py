@@ -5,22 +5,41 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from urlsieve.errors import StoreCorrupt
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Klass, State
 from urlsieve.stores.embedded import seen
-from urlsieve.stores.embedded.ledger import scalar
+from urlsieve.stores.embedded.ledger import Transaction, scalar
 from urlsieve.stores.embedded.queue import PLACE
+from urlsieve.stores.embedded.sites import site_id
 
 
-def verify(db: sqlite3.Connection, *, deep: bool) -> list[str]:
-    """Quick: the counts against each other. Deep: the file's structure, and everything by enumeration."""
+def verify(tx: Transaction, *, deep: bool) -> list[str]:
+    """Quick: the counts against each other. Deep: the file's structure, every block of every run, and everything by enumeration."""
+    try:
+        view = tx.seen
+    except StoreCorrupt as error:
+        return [str(error)]
+    db = tx.db
     number: dict[str, int] = dict(db.execute("SELECT name, n FROM counter"))
     problems = list(_equalities(number))
     if deep:
         problems += [f"ledger: {row[0]}" for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-        problems += _enumeration(db, number)
+        damage = list(_runs(view))
+        problems += damage
+        if not damage:
+            problems += _enumeration(tx, number)
         problems += _queues(db)
     return problems
+
+
+def _runs(view: seen.Seen) -> Iterator[str]:
+    for named, run in view.runs:
+        bad = run.check()
+        if bad:
+            yield f"run {named.name}: {len(bad)} of {run.blocks} blocks are damaged (the first is {bad[0]})"
+        if run.count != named.keys:
+            yield f"run {named.name} has {run.count} keys, the ledger says {named.keys}"
 
 
 def _equalities(number: dict[str, int]) -> Iterator[str]:
@@ -33,44 +52,64 @@ def _equalities(number: dict[str, int]) -> Iterator[str]:
     yield from (f"count {name} is negative: {n}" for name, n in number.items() if n < 0)
 
 
-def _enumeration(db: sqlite3.Connection, number: dict[str, int]) -> Iterator[str]:
+class _Marks:
+    """The seen set, enumerated once: marks by kind, those whose text is there, and accepted ones of the sites that have a limit."""
+
+    def __init__(self, tx: Transaction, limited: set[int]) -> None:
+        self.by_kind = dict.fromkeys((1, seen.DONE_WITHOUT_TEXT, seen.KNOWN, seen.DEAD_WITHOUT_TEXT), 0)
+        self.of_site = dict.fromkeys(limited, 0)
+        self.matched = 0
+        for pairs in seen.scan_in(tx):
+            texts = dict(tx.rows("SELECT id, fp FROM text WHERE id IN", [entry for _, entry in pairs if entry > 0]))
+            for fp, entry in pairs:
+                kind = min(entry, 1)
+                self.by_kind[kind] = self.by_kind.get(kind, 0) + 1
+                self.matched += entry > 0 and texts.get(entry) == fp
+                if limited and entry != seen.KNOWN and (site := site_id(fp)) in limited:
+                    self.of_site[site] += 1
+
+
+def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
+    db = tx.db
+    limits = db.execute("SELECT id, name, accepted FROM site WHERE lim IS NOT NULL").fetchall()
+    marks = _Marks(tx, {row[0] for row in limits})
     found = {state.name.lower(): 0 for state in State}
     for state, many in db.execute("SELECT state, count(*) FROM held GROUP BY state"):
         found[State(state).name.lower()] += many
-    marks: dict[int, int] = dict(db.execute("SELECT min(entry, 1), count(*) FROM seen GROUP BY 1"))
     found["pending"] = scalar(db, "SELECT count(*) FROM pending")
-    found["done"] = marks.get(seen.DONE_WITHOUT_TEXT, 0) + scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND NOT {_PENDING}")
-    found["dead"] += marks.get(seen.DEAD_WITHOUT_TEXT, 0)
-    found["known"] = marks.get(seen.KNOWN, 0)
-    found["seen"] = sum(marks.values())
+    unqueued = scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND NOT {_PENDING}")
+    found["done"] = marks.by_kind[seen.DONE_WITHOUT_TEXT] + unqueued
+    found["dead"] += marks.by_kind[seen.DEAD_WITHOUT_TEXT]
+    found["known"] = marks.by_kind[seen.KNOWN]
+    found["seen"] = sum(marks.by_kind.values())
+    strange = sum(many for kind, many in marks.by_kind.items() if kind < seen.LEAST)
+    if strange:
+        yield f"{strange} marks of the seen set mean nothing"
     for klass in Klass:
         found[f"pending.{klass.name.lower()}"] = scalar(db, "SELECT count(*) FROM pending WHERE class = ?", (int(klass),))
     found["sites"] = scalar(db, "SELECT count(*) FROM site")
     found["groups"] = scalar(db, "SELECT count(*) FROM grp")
+    found["limits"] = len(limits)
+    found["journaled"] = scalar(db, "SELECT coalesce(sum(length(records)), 0) FROM journal") // 24
     for name, many in found.items():
         if number.get(name, 0) != many:
             yield f"count {name} says {number.get(name, 0)}, there are {many}"
-    yield from _pairs(db, marks.get(1, 0), found["pending"])
-    limited = scalar(db, "SELECT count(*) FROM site WHERE lim IS NOT NULL")
-    if number.get("limits", 0) != limited:
-        yield f"count limits says {number.get('limits', 0)}, there are {limited}"
-    for site, name, accepted in db.execute("SELECT id, name, accepted FROM site WHERE lim IS NOT NULL").fetchall():
-        half = site.to_bytes(8, "little", signed=True)
-        many = scalar(db, "SELECT count(*) FROM seen WHERE fp > ? AND fp < ? AND entry <> -1", (half, half + b"\xff" * 9))
-        if accepted != many:
-            yield f"site {name}: its limit counts {accepted} accepted URLs, there are {many}"
+    yield from _pairs(db, marks, found["pending"])
+    for site, name, accepted in limits:
+        if accepted != marks.of_site[site]:
+            yield f"site {name}: its limit counts {accepted} accepted URLs, there are {marks.of_site[site]}"
 
 
 _UNHELD = "NOT EXISTS (SELECT 1 FROM held h WHERE h.id = t.id)"
 _PENDING = f"EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON {PLACE} AND p.id = t.id)"
 
 
-def _pairs(db: sqlite3.Connection, marks: int, pending: int) -> Iterator[str]:
+def _pairs(db: sqlite3.Connection, marks: _Marks, pending: int) -> Iterator[str]:
     """Every mark has its text, every queued URL too, and can be found where it should be."""
     texts = scalar(db, "SELECT count(*) FROM text")
-    matched = scalar(db, "SELECT count(*) FROM seen s JOIN text t ON t.id = s.entry AND t.fp = s.fp WHERE s.entry > 0")
-    if not matched == texts == marks:
-        yield f"{texts} texts and {marks} marks that name one, but {matched} pairs: a mark without text, or the reverse"
+    named = marks.by_kind[1]
+    if not marks.matched == texts == named:
+        yield f"{texts} texts and {named} marks that name one, but {marks.matched} pairs: a mark without text, or the reverse"
     placed = scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND {_PENDING}")
     if placed != pending:
         yield f"{pending} URLs are pending, but only {placed} where they can be found"

@@ -1,0 +1,159 @@
+"""A store's directory in, another one with the same content out: backup, and restore over a store or where there is none.
+
+The ledger is copied through SQLite as it was at one moment, with the runs that it names: those are never changed, and the right to
+merge is held meanwhile, so none of them goes. A copy has no boot mark: whoever opens it begins a new epoch, and tokens of leases that
+were given after the copy was made are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable
+from urlsieve.stores.embedded import files
+from urlsieve.stores.embedded.files import FairLock, FileLock
+from urlsieve.stores.embedded.ledger import scalar, translate
+from urlsieve.stores.embedded.making import check_file, check_whole, read_header, shelf_of
+from urlsieve.stores.embedded.runs import ThreadLock
+from urlsieve.stores.embedded.seen import manifest
+
+PATIENCE = 60.0  # seconds for a merge to end
+
+
+def backup(directory: Path, place: Path) -> None:
+    """`place` must be missing or empty; it appears whole or not at all."""
+    _must_be_free(place)
+    new = place.parent / f"{place.name}.new-{os.getpid()}"
+    try:
+        with _in_words(directory, place):
+            _copy(directory, new)
+            os.replace(new, place)  # also over an empty folder
+            files.sync(place.parent)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def restore(source: Path, directory: Path, *, force: bool) -> None:
+    """`directory` becomes a store with what the backup has. An existing store is replaced only with `force`, in one step: a crash leaves
+    either. Whoever has it open is told at the next operation."""
+    if not (source / files.LEDGER).is_file():
+        raise StoreUnavailable(f"there is no backup at {source}: name the folder that `urlsieve backup` made")
+    check_file(source / files.LEDGER)
+    there = files.locate(directory, create=True)
+    if there and not force:
+        raise ConfigError(f"{directory} has a store: give --force to replace it by the backup, or name another place")
+    files.refuse_network(directory)
+    lock = FairLock(directory)
+    new = directory / f"new-{os.getpid()}-restored"
+    try:
+        lock.acquire(PATIENCE)
+        with _in_words(source, directory):
+            _copy(source, new)
+            _raise_epoch(new / files.LEDGER, directory / files.LEDGER if there else None)
+            _put(new, directory, there)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        lock.release()
+        lock.close()
+
+
+def _must_be_free(place: Path) -> None:
+    if place.is_dir() and not any(place.iterdir()):
+        return
+    if place.exists():
+        raise ConfigError(f"{place} is there already: name a new folder for the backup")
+    if not place.parent.is_dir():
+        raise ConfigError(f"there is no folder {place.parent}: make it first")
+
+
+@contextmanager
+def _in_words(source: Path, place: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate(error, f"{source} (or its copy {place})") from error
+    except OSError as error:
+        if error.errno in files.FULL:
+            raise StoreFull(f"no room for a copy of {source} at {place}: nothing was changed; make room and try again") from error
+        raise StoreUnavailable(f"cannot copy {source} to {place}: {error.strerror}") from error
+
+
+def _copy(directory: Path, new: Path) -> None:
+    """A store's folder as of one moment, all of it durable."""
+    new.mkdir()
+    with closing(sqlite3.connect(f"file:{_quoted(directory / files.LEDGER)}?mode=rw", uri=True, timeout=PATIENCE)) as db:
+        check_whole(db, str(directory))
+        header = read_header(db, str(directory))
+        with _no_merge(directory, shelf_of(header, directory).alone), closing(sqlite3.connect(new / files.LEDGER)) as copy:
+            db.backup(copy)
+            named = manifest(copy)
+            copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
+            copy.commit()
+            (new / files.RUNS).mkdir()
+            for run in named:
+                try:
+                    shutil.copyfile(directory / files.RUNS / run.name, new / files.RUNS / run.name)
+                except FileNotFoundError as error:
+                    raise StoreCorrupt(f"the run {run.name} of {directory} is missing: the store is damaged; run verify") from error
+                files.sync(new / files.RUNS / run.name)
+    for path in (new / files.LEDGER, new / files.RUNS, new):
+        files.sync(path)
+
+
+def _quoted(path: Path) -> str:
+    return "".join(f"%{ord(c):02x}" if c in "%?#" else c for c in str(path))
+
+
+@contextmanager
+def _no_merge(directory: Path, alone: Callable[[], FileLock | ThreadLock | None]) -> Iterator[None]:
+    give_up = time.monotonic() + PATIENCE
+    while (lock := alone()) is None:
+        if time.monotonic() > give_up:
+            raise StoreUnavailable(f"the runs of {directory} are being merged for more than {PATIENCE:g} s: try again later")
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+def _raise_epoch(copy: Path, replaced: Path | None) -> None:
+    """Above that of the backup and of the store that it replaces: no token of either comes again."""
+    epoch = 0
+    if replaced is not None:
+        try:
+            with closing(sqlite3.connect(f"file:{_quoted(replaced)}?mode=rw", uri=True)) as db:
+                epoch = scalar(db, "SELECT n FROM counter WHERE name = 'epoch'") or 0
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # its log must not be taken for one of the new ledger
+        except sqlite3.Error:
+            epoch = 0  # damaged: that is why it is replaced
+    with closing(sqlite3.connect(copy)) as db:
+        db.execute("UPDATE counter SET n = max(n, ?) WHERE name = 'epoch'", (epoch,))
+        db.commit()
+
+
+def _put(new: Path, directory: Path, there: bool) -> None:
+    """Runs first, under names that nobody else has; then the locks, so that whoever has the store open notices; then the ledger."""
+    (directory / files.RUNS).mkdir(exist_ok=True)
+    for run in sorted((new / files.RUNS).iterdir()):
+        os.replace(run, directory / files.RUNS / run.name)
+    files.sync(directory / files.RUNS)
+    if there:
+        held = FairLock(new)  # new ones, held before anybody can see them
+        held.acquire(1.0)
+        try:
+            for name in files.LOCKS:
+                os.replace(new / name, directory / name)
+            for suffix in ("-wal", "-shm"):
+                (directory / f"{files.LEDGER}{suffix}").unlink(missing_ok=True)
+            files.publish(new / files.LEDGER, directory)
+        finally:
+            held.close()
+    else:
+        files.publish(new / files.LEDGER, directory)

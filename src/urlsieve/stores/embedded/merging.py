@@ -1,0 +1,184 @@
+"""A long journal becomes a run, and many runs become one. None of it changes what is seen: it may be late, stopped, or fail, and then
+it is tried again; `trouble` says why.
+
+Runs are merged like the digits of a number to the base FAN_OUT: when there are so many of a size, they and all newer ones become one of
+the next. So a URL is written anew once per size, and a look-up asks fewer than FAN_OUT runs of each.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+
+from urlsieve._kernel._core import Run
+from urlsieve.errors import UrlsieveError
+from urlsieve.stores.embedded.ledger import Ledger
+from urlsieve.stores.embedded.runs import Made, Shelf, damaged, merged
+from urlsieve.stores.embedded.seen import Named, manifest
+
+#: Records of the journal from which it becomes a run: 1.5 MiB to read when a store is opened.
+LONGEST_JOURNAL = 1 << 16
+FAN_OUT = 4
+#: With so many runs to be merged a process that ends does it before it goes: otherwise short-lived ones would pile them up.
+MOST_LEFT = 2 * FAN_OUT
+
+
+class Stopped(Exception):
+    """The store is being closed."""
+
+
+class Merging:
+    """Of one opener. `trouble`: what the last attempt failed with."""
+
+    def __init__(self, ledger: Ledger, shelf: Shelf) -> None:
+        self._ledger, self._shelf = ledger, shelf
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._next_try = LONGEST_JOURNAL
+        self._pid = os.getpid()
+        self.trouble: str | None = None
+
+    # -- the journal
+
+    def after(self, journaled: int) -> None:
+        """After a transaction that left the journal so long. What it did is committed: nothing is raised."""
+        if journaled < LONGEST_JOURNAL:
+            self._next_try = LONGEST_JOURNAL
+        elif journaled >= self._next_try:
+            try:
+                self._rotate()
+                self.trouble = None
+            except (UrlsieveError, OSError) as error:
+                self.trouble = f"the journal could not become a run: {error}"
+                self._next_try = journaled + LONGEST_JOURNAL
+                return
+            self.wake()
+
+    def _rotate(self) -> None:
+        made: Made | None = None
+        try:
+            with self._ledger.write() as tx:
+                if tx.value("journaled") < LONGEST_JOURNAL:
+                    return  # another process was faster
+                older = bool(tx.seen.runs)  # a tombstone is for those only
+                made = self._shelf.write(merged([tx.seen.recent()], tombstones=older))
+                if made.keys:
+                    tx.execute("INSERT INTO run (seq, name, keys, size) VALUES (?, ?, ?, ?)", (tx.take("run"), *made))
+                tx.execute("DELETE FROM journal")
+                tx.count("journaled", -tx.value("journaled"))
+                tx.count("manifest")
+        except BaseException:
+            if made is not None:
+                self._shelf.remove([made.name])
+            raise
+        if not made.keys:
+            self._shelf.remove([made.name])
+
+    # -- runs
+
+    def wake(self) -> None:
+        """Merges in a thread of its own, if there is something to merge."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        with self._ledger.read() as db:
+            if choose(manifest(db)) is None:
+                return
+        self._thread = threading.Thread(target=self._run, name="urlsieve merge", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.merge()
+        except Stopped:
+            return
+        except (UrlsieveError, OSError, MemoryError) as error:
+            self.trouble = f"runs could not be merged: {error}"
+
+    def merge(self, *, everything: bool = False) -> None:
+        """Until nothing is left to merge (`everything`: until there is one run), unless another process is at it."""
+        lock = self._shelf.alone()
+        if lock is None:
+            return
+        try:
+            while True:
+                with self._ledger.read() as db:
+                    named = manifest(db)
+                chosen = named if everything and len(named) > 1 else choose(named)
+                if chosen is None:
+                    return
+                self._merge(chosen, older=len(chosen) < len(named))
+        finally:
+            lock.close()
+
+    def _merge(self, chosen: Sequence[Named], *, older: bool) -> None:
+        made = self._shelf.write(self._merged(chosen, older))
+        try:
+            with self._ledger.write() as tx:
+                tx.executemany("DELETE FROM run WHERE seq = ?", [(named.seq,) for named in chosen])
+                if made.keys:  # in the place of the newest of them
+                    tx.execute("INSERT INTO run (seq, name, keys, size) VALUES (?, ?, ?, ?)", (chosen[0].seq, *made))
+                tx.count("manifest")
+        except BaseException:
+            self._shelf.remove([made.name])
+            raise
+        self._shelf.remove([named.name for named in chosen] + ([] if made.keys else [made.name]))
+
+    def _merged(self, chosen: Sequence[Named], older: bool) -> Iterator[bytes]:
+        sources: list[Run | bytes] = [self._shelf.open(named.name) for named in chosen]
+        try:
+            for records in merged(sources, tombstones=older):
+                if self._stop.is_set():
+                    raise Stopped
+                yield records
+        except ValueError as error:
+            raise damaged(", ".join(named.name for named in chosen), error) from error
+
+    # -- begin and end
+
+    def clean(self) -> None:
+        """Removes what a crash left behind. Only where something lies that the ledger does not name is anything locked."""
+        with self._ledger.read() as db:
+            if not self._shelf.strays({named.name for named in manifest(db)}):
+                return
+        lock = self._shelf.alone()
+        if lock is None:
+            return  # they are of a merge that goes on
+        try:
+            with self._ledger.write() as tx:  # nobody makes a run of the journal now
+                self._shelf.remove(self._shelf.strays({named.name for named in manifest(tx.db)}))
+        finally:
+            lock.close()
+
+    def close(self) -> None:
+        """Stops the thread; its half-written run is removed. Too many runs are merged first."""
+        if self._thread is None or self._pid != os.getpid():  # a fork has no threads
+            return
+        with self._ledger.read() as db:
+            chosen = choose(manifest(db))
+        if chosen is None or len(chosen) < MOST_LEFT:
+            self._stop.set()
+        self._thread.join()
+
+
+def tier(keys: int) -> int:
+    """0 up to FAN_OUT journals, 1 up to FAN_OUT times as many, and so on."""
+    size, level = keys // (LONGEST_JOURNAL * FAN_OUT), 0
+    while size:
+        size, level = size // FAN_OUT, level + 1
+    return level
+
+
+def choose(named: Sequence[Named]) -> Sequence[Named] | None:
+    """Of runs, newest first: those to be merged now, always the newest ones, so that the order stays."""
+    for level in range(max((tier(run.keys) for run in named), default=-1) + 1):
+        newest = []
+        for run in named:
+            if tier(run.keys) > level:
+                break
+            newest.append(run)
+        if sum(tier(run.keys) == level for run in newest) >= FAN_OUT:
+            return newest
+    return None
+
+

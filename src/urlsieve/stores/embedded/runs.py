@@ -1,0 +1,147 @@
+"""Sorted fingerprint runs: records in, an immutable file out, and readers of such files. Where they lie, and nothing of what they mean.
+
+A run is written aside, synced, renamed, and its folder synced, before anything names it: a crash leaves at most a stray, which
+`strays` finds. Runs are never changed; who still reads a removed one keeps it mapped.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from urlsieve._kernel._core import Run, RunWriter, merge_records
+from urlsieve.errors import StoreCorrupt
+from urlsieve.stores.embedded.files import FileLock, sync
+
+FIRST = bytes(16)
+#: Records per step of a merge: 1.5 MiB of memory, and the interval at which it can be stopped.
+STEP = 1 << 16
+
+
+class Made(NamedTuple):
+    name: str
+    keys: int
+    size: int  # bytes
+
+
+class Shelf(Protocol):
+    """Where runs lie."""
+
+    def open(self, name: str) -> Run:
+        """FileNotFoundError if it is not there, StoreCorrupt if it cannot be one of ours."""
+
+    def write(self, blocks: Iterable[bytes]) -> Made:
+        """Durable when it returns; nothing is left when it fails. `blocks`: sorted records without equals."""
+
+    def remove(self, names: Iterable[str]) -> None: ...
+
+    def strays(self, named: Collection[str]) -> list[str]:
+        """What lies there but is not among these."""
+
+    def alone(self) -> FileLock | ThreadLock | None:
+        """The right to merge and to clean up, of one process at a time; None: somebody else has it."""
+
+
+def merged(sources: Sequence[Run | bytes], *, tombstones: bool, start: bytes = FIRST) -> Iterator[bytes]:
+    """All records in order, step by step; of equals the newest. `sources`: newest first."""
+    at: bytes | None = start
+    while at is not None:
+        records, at = merge_records(list(sources), at, STEP, tombstones=tombstones)
+        if records:
+            yield records
+
+
+class Folder:
+    """Runs as files."""
+
+    def __init__(self, place: Path, owner: int) -> None:
+        self._place, self._owner = place, owner
+
+    def open(self, name: str) -> Run:
+        with (self._place / name).open("rb") as file:
+            try:
+                return Run(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), owner=self._owner)
+            except ValueError as error:
+                raise damaged(self._place / name, error) from error
+
+    def write(self, blocks: Iterable[bytes]) -> Made:
+        self._place.mkdir(exist_ok=True)
+        name = f"{secrets.token_hex(8)}.run"
+        new = self._place / f"new-{name}"
+        writer = RunWriter(owner=self._owner)
+        try:
+            with new.open("xb") as file:
+                for block in blocks:
+                    file.write(writer.add(block))
+                file.write(writer.finish())
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            os.replace(new, self._place / name)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+        sync(self._place)
+        sync(self._place.parent)
+        return Made(name, writer.count, size)
+
+    def remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            (self._place / name).unlink(missing_ok=True)
+
+    def strays(self, named: Collection[str]) -> list[str]:
+        if not self._place.is_dir():
+            return []
+        return sorted(entry.name for entry in self._place.iterdir() if entry.name.endswith(".run") and entry.name not in named)
+
+    def alone(self) -> FileLock | None:
+        self._place.mkdir(exist_ok=True)
+        return FileLock.taken(self._place / "merge.lock")
+
+
+class ThreadLock:
+    """What FileLock is for files."""
+
+    def __init__(self, taken: threading.Lock) -> None:
+        self._taken = taken
+
+    def close(self) -> None:
+        self._taken.release()
+
+
+class Memory:
+    """Runs of a store without files."""
+
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
+        self._runs: dict[str, Run] = {}
+        self._alone = threading.Lock()
+
+    def open(self, name: str) -> Run:
+        return self._runs[name]
+
+    def write(self, blocks: Iterable[bytes]) -> Made:
+        writer = RunWriter(owner=self._owner)
+        whole = b"".join([writer.add(block) for block in blocks] + [writer.finish()])
+        name = secrets.token_hex(8)
+        self._runs[name] = Run(whole, owner=self._owner)
+        return Made(name, writer.count, len(whole))
+
+    def remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._runs.pop(name, None)
+
+    def strays(self, named: Collection[str]) -> list[str]:
+        return [name for name in self._runs if name not in named]
+
+    def alone(self) -> ThreadLock | None:
+        return ThreadLock(self._alone) if self._alone.acquire(blocking=False) else None
+
+
+def damaged(where: Path | str, error: ValueError) -> StoreCorrupt:
+    return StoreCorrupt(f"the run {where} is damaged ({error}): nothing was answered from it; run verify, restore a backup")

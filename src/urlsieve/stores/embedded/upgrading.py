@@ -1,0 +1,85 @@
+"""A store of an older schema in, one of this schema out, step by step; killed in the middle it goes on where it was.
+
+The first step already names the new schema in the file's head, so that an older program refuses the store from then on; a mark in
+`meta` says that it is unfinished, and this program refuses it too until it is finished.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from urlsieve._kernel._core import FingerprintMap
+from urlsieve.errors import StoreFull, StoreUnavailable
+from urlsieve.stores.embedded import files
+from urlsieve.stores.embedded.files import FairLock
+from urlsieve.stores.embedded.ledger import scalar, translate
+from urlsieve.stores.embedded.making import SCHEMA, mark_of, read_header, schema_of, shelf_of
+from urlsieve.stores.embedded.runs import Shelf
+from urlsieve.stores.embedded.seen import manifest, record
+
+#: Fingerprints per step: what is done again at most after a kill.
+STEP = 1 << 20
+
+
+def upgrade(directory: Path, *, progress: Callable[[int], object] = lambda done: None, patience: float = 30.0) -> tuple[int, int]:
+    """(schema before, schema now). `progress` is told the fingerprints moved so far."""
+    if not (directory / files.LEDGER).is_file():
+        raise StoreUnavailable(f"there is no store at {directory}: correct the path")
+    lock = FairLock(directory)
+    try:
+        lock.acquire(patience)
+        before = schema_of(directory / files.LEDGER)
+        try:
+            with closing(sqlite3.connect(directory / files.LEDGER, isolation_level=None, timeout=patience)) as db:
+                db.execute("PRAGMA synchronous = FULL")
+                if before == 1 or mark_of(db) == "1":
+                    before = 1
+                    _from_1(db, shelf_of(read_header(db, str(directory)), directory), progress)
+        except sqlite3.Error as error:
+            raise translate(error, str(directory)) from error
+        except OSError as error:
+            if error.errno in files.FULL:
+                raise StoreFull(f"no room to upgrade the store {directory}: make room and run upgrade again, it goes on") from error
+            raise StoreUnavailable(f"cannot upgrade the store {directory}: {error.strerror}") from error
+        return before, SCHEMA
+    finally:
+        lock.release()
+        lock.close()
+
+
+def _from_1(db: sqlite3.Connection, shelf: Shelf, progress: Callable[[int], object]) -> None:
+    """The table `seen` becomes runs."""
+    if mark_of(db) is None:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("CREATE TABLE journal (id INTEGER PRIMARY KEY, checksum BLOB NOT NULL, records BLOB NOT NULL)")
+        db.execute("CREATE TABLE run (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, keys INTEGER NOT NULL, size INTEGER NOT NULL)")
+        db.execute("INSERT INTO meta (name, value) VALUES ('upgrading', '1'), ('upgraded to', x'')")
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("COMMIT")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # into the file's head, where other programs look
+    shelf.remove(shelf.strays({named.name for named in manifest(db)}))  # of a step that was killed
+    done = sum(named.keys for named in manifest(db))
+    while True:
+        last = scalar(db, "SELECT value FROM meta WHERE name = 'upgraded to'")
+        rows = db.execute("SELECT fp, entry FROM seen WHERE fp > ? ORDER BY fp LIMIT ?", (last, STEP)).fetchall()
+        if not rows:
+            break
+        some = FingerprintMap()
+        some.set_many(b"".join(record(fp, entry) for fp, entry in rows))
+        made = shelf.write([some.sorted_records()])
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("INSERT INTO run (name, keys, size) VALUES (?, ?, ?)", made)
+        db.execute("UPDATE meta SET value = ? WHERE name = 'upgraded to'", (rows[-1][0],))
+        db.execute("COMMIT")
+        done += made.keys
+        progress(done)
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("DROP TABLE seen")
+    db.execute("INSERT INTO counter (name, n) VALUES ('run', (SELECT coalesce(max(seq), 0) FROM run)), ('manifest', 1)")
+    db.execute("DELETE FROM meta WHERE name IN ('upgrading', 'upgraded to')")
+    db.execute("COMMIT")
+
+

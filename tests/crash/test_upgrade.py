@@ -1,0 +1,125 @@
+"""Stores made by older releases (tests/golden) are refused until they are upgraded; an upgrade may be killed at any moment."""
+
+import json
+import random
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import urlsieve
+from golden_maker import SECRET, found
+from sieve_lab import check_conservation, drain, states
+from urlsieve import StoreMismatch, StoreUnavailable, opening, testing
+from urlsieve.stores.embedded import upgrading
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture
+def old(fast_path):
+    """A copy of a store of schema 1, and what it holds."""
+    shutil.copytree(GOLDEN / "embedded-1", fast_path / "old")
+    return fast_path / "old", json.loads((GOLDEN / "embedded-1.json").read_text(encoding="utf-8"))
+
+
+def check_content(place, content):
+    clock = testing.VirtualClock(content["now"])
+    with testing.open(place, clock=clock, create=False) as sieve:
+        had = json.loads(json.dumps({name: content[name] for name in ("stats", "sites", "groups", "info")}))
+        now = json.loads(json.dumps(found(sieve)))
+        assert had["stats"].pop("epoch") <= now["stats"].pop("epoch")
+        assert had == now
+        assert SECRET == sieve._store.header.secret
+        assert b"User-agent: *" == sieve.site("site6.example").blob("robots")
+        check_conservation(sieve)
+        clock.advance(2e7)
+        sieve.group("site9.example").resume()
+        drain(sieve, clock, lambda one, lease: one.done(lease))
+        assert {"done", "dead"} == set(states(sieve))
+        check_conservation(sieve)
+
+
+def schema_in_head(place):
+    return int.from_bytes((place / "ledger.db").read_bytes()[60:64], "big")
+
+
+def test_an_older_store_is_refused_with_the_way_out(old):
+    place, _ = old
+    with pytest.raises(StoreMismatch, match=r"urlsieve upgrade --store .*old") as caught:
+        urlsieve.open(place)
+    assert "schema" == caught.value.field
+    assert 1 == schema_in_head(place)
+
+
+def test_a_store_of_the_last_release_is_upgraded_with_all_it_has(old):
+    place, content = old
+    moved = []
+    assert (1, 2) == opening.upgrade(place, progress=moved.append)
+    assert content["stats"]["seen"] == moved[-1]
+    check_content(place, content)
+
+
+def test_an_upgraded_store_is_left_as_it_is(old):
+    place, content = old
+    opening.upgrade(place)
+    assert (2, 2) == opening.upgrade(place)
+    check_content(place, content)
+
+
+@pytest.mark.parametrize("kill_after", range(1, 8))
+def test_an_upgrade_goes_on_where_it_was(old, monkeypatch, kill_after):
+    place, content = old
+    monkeypatch.setattr(upgrading, "STEP", 70)
+    steps = []
+
+    def stop(done):
+        steps.append(done)
+        if len(steps) == kill_after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opening.upgrade(place, progress=stop)
+    assert 2 == schema_in_head(place), "an older program must refuse it from the first step on"
+    with pytest.raises(StoreMismatch, match="interrupted"):
+        urlsieve.open(place)
+    again = []
+    opening.upgrade(place, progress=again.append)
+    assert all(done > steps[-1] for done in again)
+    check_content(place, content)
+
+
+@pytest.mark.slow
+@pytest.mark.crash
+def test_an_upgrade_may_be_killed_at_any_moment(old, zygote, fast_path):
+    place, content = old
+    rng = random.Random(3)
+    for number in range(12):
+        copy = fast_path / f"copy{number}"
+        shutil.copytree(place, copy)
+        for _ in range(20):
+            pid = zygote.start("upgrade", str(copy), 20)
+            time.sleep(rng.uniform(0.0, 0.05))
+            if zygote.kill(pid) == 0:
+                break
+        opening.upgrade(copy)
+        check_content(copy, content)
+
+
+def test_a_newer_store_is_refused_clearly(old):
+    place, _ = old
+    opening.upgrade(place)
+    with closing(sqlite3.connect(place / "ledger.db")) as db:
+        db.execute("PRAGMA user_version = 3")
+    for use in (urlsieve.open, opening.upgrade):
+        with pytest.raises(StoreMismatch, match="schema 3; this version of urlsieve knows 2: use a newer one"):
+            use(place)
+
+
+def test_there_is_nothing_to_upgrade_where_there_is_no_store(fast_path):
+    with pytest.raises(StoreUnavailable, match="no store"):
+        opening.upgrade(fast_path / "nowhere")
+    assert not (fast_path / "nowhere").exists()
