@@ -1,4 +1,4 @@
-"""`python -m bench canon|uniq|embedded [--quick]`: runs one benchmark; every result is one JSON line on standard output."""
+"""`python -m bench canon|uniq|embedded|runs [--quick]`: runs one benchmark; every result is one JSON line on standard output."""
 
 import runpy
 import sys
@@ -7,6 +7,7 @@ BENCHES = {
     "canon": "canonical form and fingerprint against w3lib, Scrapy, courlan and can_ada",
     "uniq": "`urlsieve uniq` against sort -u, mawk and a Python set",
     "embedded": "the embedded store against plain SQLite",
+    "runs": "the kernel's map and sorted runs against a dict and a SQLite B-tree",
 }
 
 

@@ -1,4 +1,5 @@
-"""Fuzzes the kernel: builds its C core with AddressSanitizer and UBSan in a temporary folder and feeds it hostile bytes.
+"""Fuzzes the kernel: builds its C core with AddressSanitizer and UBSan in a temporary folder, feeds it hostile bytes and files, and refuses
+it memory.
 
     python tests/fuzz/run.py --seconds 20 [--seed N]
 
