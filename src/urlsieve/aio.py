@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +23,10 @@ import urlsieve
 from urlsieve import arguments
 from urlsieve.arguments import Ticket
 from urlsieve.errors import StoreFull, StoreUnavailable
-from urlsieve.model import EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
+from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
-    from urlsieve.answers import Failed, Finding, Leases, Report, Stats, Why
+    from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why
     from urlsieve.sieve import Sieve
 
 T = TypeVar("T")
@@ -33,6 +34,8 @@ URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
 
 #: Seconds between two looks of `wait`: short at first, then never longer than this.
 LONGEST_LOOK = 0.25
+#: Items of a listing that one step in the thread brings.
+SLICE = 1000
 
 
 def open(address: str, **options: Any) -> Opening:
@@ -206,6 +209,27 @@ class AsyncSieve:
 
     async def doctor(self) -> list[Finding]:
         return await self._call(self._sieve.doctor)
+
+    async def entries(self, states: Iterable[str] | None = None) -> AsyncIterator[Entry]:
+        """As a loop: `async for entry in sieve.entries()`; other verbs go on between two slices."""
+        async for entry in self._slices(lambda: self._sieve.entries(states)):
+            yield entry
+
+    async def admit(self, entries: Iterable[Entry]) -> Report:
+        return await self._call(self._sieve.admit, list(entries))
+
+    async def export(self, *, states: Iterable[str] | None = None, secret: bool = True) -> AsyncIterator[bytes]:
+        async for line in self._slices(lambda: self._sieve.export(states=states, secret=secret)):
+            yield line
+
+    async def import_lines(self, lines: Iterable[bytes], **options: Any) -> Imported:
+        return await self._call(self._sieve.import_lines, lines, **options)
+
+    async def _slices(self, source: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
+        items = await self._call(source)
+        while part := await self._call(lambda: list(islice(items, SLICE))):
+            for item in part:
+                yield item
 
     async def set_policy(self, **changes: Any) -> None:
         await self._call(self._sieve.set_policy, **changes)

@@ -106,6 +106,23 @@ class Failed:
     fingerprint: bytes
 
 
+@dataclass(slots=True)
+class Imported:
+    """What became of an export's lines. new, seen: entries; sites, groups: settings that were set; rejected: lines that are damaged;
+    refused: URLs without text whose fingerprints do not hold here. incomplete: what is missing, in words; None: nothing."""
+
+    new: int = 0
+    seen: int = 0
+    sites: int = 0
+    groups: int = 0
+    rejected: int = 0
+    refused: int = 0
+    incomplete: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
 @dataclass(frozen=True, slots=True)
 class Why:
     """Why nothing is fetched: the words that hold, and a sentence each."""

@@ -9,7 +9,7 @@ from typing import Any
 from urlsieve import checks
 from urlsieve.batch import Defaults
 from urlsieve.errors import ConfigError, LeaseLost
-from urlsieve.model import REASONS, Lease, Outcome, URLItem
+from urlsieve.model import REASONS, Entry, Lease, Outcome, URLItem
 
 Ticket = Lease | str
 _KINDS = ("done", "fail", "skip", "release")
@@ -86,6 +86,17 @@ def pairs_of(values: object) -> list[tuple[Ticket, Outcome]]:
         token_of(pair[0])
         pairs.append((pair[0], checked(pair[1])))
     return pairs
+
+
+def entry(one: object) -> Entry:
+    """What `entries` gives is whole; what somebody made may not be."""
+    if not isinstance(one, Entry):
+        raise ConfigError(f"an Entry is expected, not {type(one).__name__}")
+    if not isinstance(one.fingerprint, bytes) or len(one.fingerprint) != 16 or not one.site:
+        raise ConfigError("an Entry has 16 bytes of fingerprint and a site")
+    if one.url is not None and not one.group:
+        raise ConfigError(f"an Entry of {one.site} has a URL but no group")
+    return one
 
 
 def checked(outcome: object) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import secrets
 import time
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from urlsieve import checks
-from urlsieve.errors import ConfigError, StoreMismatch
+from urlsieve.errors import ConfigError, StoreMismatch, StoreUnavailable
 from urlsieve.model import Header, Policy
+from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
 
 PROFILES = ("safe", "exact")
@@ -39,6 +41,7 @@ def open(
     high_water: int | None = None,
     _clock: Callable[[], float] = time.time,
     _chance: Callable[[int], bytes] = os.urandom,
+    _suffixes: str | None = None,
 ) -> Sieve:
     """Opens the store at `address` (a directory, or "memory:"), making it if it is missing and `create`.
 
@@ -69,7 +72,8 @@ def open(
     }
     change = {name: value for name, value in change.items() if value is not None}
     durable = checks.choice("durability", durability or "full", ("full", "normal")) == "full"
-    store = _embedded(_place(address), header=_fresh(wanted), policy=replace(Policy(), **change), create=bool(create), durable=durable)
+    fresh = _fresh(wanted, _suffixes)
+    store = _embedded(_place(address), header=fresh, policy=replace(Policy(), **change), create=bool(create), durable=durable)
     try:
         _compare(store.header, wanted, store.address)
         if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
@@ -109,6 +113,28 @@ def _folder(address: object) -> Path:
     return Path(place).absolute()
 
 
+def receiving(address: str | os.PathLike[str], first: bytes) -> Sieve:
+    """The store at `address` for the export whose first line this is; a missing one is made with the export's header."""
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        record = {}
+    origin = origin_of(record if isinstance(record, dict) else {})
+    try:
+        if address != "memory:":  # of those there is a new one at every opening
+            return open(address, create=False)
+    except StoreUnavailable:
+        pass
+    return open(
+        address,
+        profile=origin.profile,
+        secret=origin.secret,
+        group_by=origin.group_by,
+        identity=origin.identity,
+        _suffixes=origin.suffixes or None,
+    )
+
+
 def checked_secret(secret: object) -> int:
     if isinstance(secret, bool) or not isinstance(secret, int) or not 0 <= secret < 2**128:
         raise ConfigError("secret must be a whole number from 0 to 2**128 - 1")  # never shown
@@ -135,8 +161,8 @@ def _place(address: object) -> str:
     return text if text == "memory:" else str(Path(text).expanduser())
 
 
-def _fresh(wanted: dict[str, Any]) -> Header:
-    """The header of a store that is made now."""
+def _fresh(wanted: dict[str, Any], suffixes: str | None) -> Header:
+    """The header of a store that is made now. `suffixes`: the pinned list of the store that it takes over from."""
     from urlsieve.canon import CANONICAL_VERSION, vectors_digest
 
     group_by = wanted["group_by"] or "host"
@@ -147,7 +173,7 @@ def _fresh(wanted: dict[str, Any]) -> Header:
         identity=wanted["identity"] or "content",
         canonical_version=CANONICAL_VERSION,
         vectors=vectors_digest(),
-        suffixes=_suffixes() if group_by == "domain" else "",
+        suffixes=(suffixes or _suffixes()) if group_by == "domain" else "",
     )
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from urlsieve import arguments, checks, deciding, failed, looking
-from urlsieve.answers import Failed, Finding, Leases, Report, Stats, Why
+from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, refused, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, StoreUnavailable
 from urlsieve.grouping import grouping
 from urlsieve.keepalive import KeepAlive
-from urlsieve.model import EntryInfo, GroupRow, Klass, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.model import Entry, EntryInfo, GroupRow, Klass, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.moving import arriving, leaving
 from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
 
@@ -364,6 +366,41 @@ class Sieve:
         if plain != ported and self._store.site(ported, self.canonicalizer.name_hash(ported)) is None:
             raise ConfigError(f"the store has no site {ported}; pages of the scheme whose port that is are on the site {plain}")
         return ported
+
+    # -- out and in as a whole
+
+    def entries(self, states: Iterable[str] | None = None) -> Iterator[Entry]:
+        """Everything that is known of every URL (of these states: pending, leased, delayed, done, dead, known), in slices. Pending ones
+        come first, in the order in which their group gives them."""
+        return self._store.entries(self._clock(), leaving.states_of(states))
+
+    def admit(self, entries: Iterable[Entry]) -> Report:
+        """Takes entries of a store with the same secret and canonical form as they are, in steps of 10,000; what is seen stays as it
+        is, a leased one becomes pending. Limits and high_water do not apply."""
+        report, source = Report(), iter(entries)
+        while part := [arguments.entry(one) for one in islice(source, MOST)]:
+            report.add(self._store.admit(part, self._clock()), {})
+        return report
+
+    def export(self, *, states: Iterable[str] | None = None, secret: bool = True) -> Iterator[bytes]:
+        """The store as JSON lines, each with its newline: see docs/operate.md. They hold its secret; without it only URLs whose text is
+        kept can move."""
+        chosen = leaving.states_of(states)
+        return leaving.export(self._store, self.canonicalizer, self._group_of, self._clock(), states=chosen, secret=secret)
+
+    def import_lines(self, lines: Iterable[bytes], *, rejected: Callable[[str, str, bytes], None] | None = None) -> Imported:
+        """What `export` gave, of this or another store; repeating it changes nothing. `rejected` is told of lines that cannot be taken:
+        a word, why, the line."""
+        arrival = arriving.Arrival(
+            self._store,
+            self.canonicalizer,
+            self._group_of,
+            clock=self._clock,
+            offered=lambda offers: self._offered(offers, Mode.NEW),
+            reject=rejected or (lambda word, why, line: None),
+        )
+        arrival.take(lines)
+        return arrival.finish()
 
     # -- settings and end
 

@@ -24,6 +24,7 @@ NEED_A_STORE = {
     "why": ["example.com"],
     "sites": [],
     "failed": [],
+    "export": [],
     "groups": [],
     "block": ["example.com"],
     "unblock": ["example.com"],

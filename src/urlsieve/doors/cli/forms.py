@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from urlsieve.doors.cli.failures import InputError, UsageError
@@ -48,21 +48,21 @@ def add_formats(parser: Parser) -> None:
     parser.add_argument("--column", metavar="NAME", help="the field of jsonl or csv that holds the URL (url)")
 
 
-def of(namespace: argparse.Namespace, *, out: bool = True) -> Form:
+def of(namespace: argparse.Namespace, *, out: bool = True, make: Callable[..., Lines] = Lines) -> Form:
     """What --format, --column, --null and the files make. out: records are printed, so all csv files must have the same columns."""
     form = namespace.format or "text"
     if form == "text":
         if namespace.column is not None:
             raise UsageError("--column names a field of jsonl or csv: add --format")
-        return Text(Lines(namespace.files, null=namespace.null))
+        return Text(make(namespace.files, null=namespace.null))
     column = "url" if namespace.column is None else namespace.column
     if form == "jsonl":
-        return JsonLines(Lines(namespace.files, null=namespace.null, kept=LONGEST), column)
+        return JsonLines(make(namespace.files, null=namespace.null, kept=LONGEST), column)
     if namespace.null:
         raise UsageError("--null ends lines; a csv record ends as csv says")
     from urlsieve.doors.cli.csvform import Csv
 
-    return Csv(Lines(namespace.files, kept=LONGEST), column, out=out)
+    return Csv(make(namespace.files, kept=LONGEST), column, out=out)
 
 
 class Text:

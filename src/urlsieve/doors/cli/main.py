@@ -31,11 +31,17 @@ COMMANDS = {
     "failed": "list dead URLs with their reasons, or bring them back",
     "forget": "make a store forget URLs",
     "purge": "make a store forget whole sites",
+    "export": "print everything a store knows, or its URLs",
+    "import": "take an export, or lines of URLs, into a store",
     "verify": "check that a store is sound",
     "doctor": "look for what may go wrong with a store",
     "crawl": "fetch pages with the reference crawler",
     "demo": "an incremental crawl of a made site, with a killed worker",
 }
+
+
+#: Where a command's name is a word of Python's own.
+_MODULES = {"import": "importing"}
 
 
 def entry(arguments: Sequence[str] | None = None) -> int:
@@ -70,7 +76,7 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(f"there is no command {name!r}{_nearest(name)}; urlsieve --help lists them")
     import importlib
 
-    run = importlib.import_module(f"urlsieve.doors.cli.{name}").run
+    run = importlib.import_module(f"urlsieve.doors.cli.{_MODULES.get(name, name)}").run
     return int(run(rest))
 
 

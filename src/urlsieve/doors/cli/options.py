@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from urlsieve.doors.cli.failures import UsageError
@@ -131,6 +131,19 @@ def count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("0 is none")
     return value
+
+
+def words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+    """Some of these, with commas between them."""
+
+    def read(text: str) -> list[str]:
+        found = text.split(",")
+        for word in found:
+            if word not in allowed:
+                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(allowed)}")
+        return found
+
+    return read
 
 
 class Setting(NamedTuple):

@@ -1,0 +1,166 @@
+"""Lines with URLs, or those of an export, go in; a store knows them, and a report comes out on stderr.
+
+Repeating an import changes nothing: what the store has seen stays as it is. So one that was killed is simply run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from urlsieve.doors.cli import failures, forms
+from urlsieve.doors.cli.failures import InputError, UsageError
+from urlsieve.doors.cli.forms import Batch, Form
+from urlsieve.doors.cli.lines import Lines, blank, shown
+from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_store, open_sieve, store_address
+from urlsieve.doors.cli.output import json_line, one_line, say
+from urlsieve.doors.cli.progress import Progress
+from urlsieve.doors.cli.rejects import Rejects, add_rejected, refused
+from urlsieve.doors.cli.tally import Tally
+
+if TYPE_CHECKING:
+    from urlsieve.answers import Imported, Report
+    from urlsieve.sieve import Sieve
+
+BATCH = 5_000
+MARK = b'{"urlsieve_export"'
+
+
+class Peeked(Lines):
+    """Lines of which the first are looked at before they are read."""
+
+    def __init__(self, names: list[str], **options: Any) -> None:
+        super().__init__(names, **options)
+        self._begun: Iterator[tuple[int, bytes]] | None = None
+
+    def first(self) -> bytes:
+        """The first line; b"" where there is none."""
+        source = super().blocks_of(self.names[0])
+        block = next(source, None)
+        self._begun = source if block is None else chain([block], source)
+        return b"" if block is None else block[1].partition(self.separator)[0]
+
+    def blocks_of(self, name: str) -> Iterator[tuple[int, bytes]]:
+        begun, self._begun = self._begun, None
+        return super().blocks_of(name) if begun is None else begun
+
+
+def run(arguments: list[str]) -> int:
+    namespace = _parser().parse(arguments)
+    lines = None
+    form = forms.of(namespace, out=False, make=partial(Peeked, kept=forms.LONGEST))
+    if namespace.format in (None, "jsonl") and namespace.column is None and not namespace.null:
+        lines = form.lines
+        first = lines.first() if isinstance(lines, Peeked) else b""
+        if first.startswith(MARK):
+            return _export(namespace, lines, first)
+    return _urls(namespace, form)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "import",
+        "Make a store know URLs; a missing store is created. What `export` printed comes in as it was: state, attempts, order, settings.\n"
+        "Of other lines (text, jsonl or csv) each URL is marked as --as says; blank lines and those that begin with # are ignored.\n"
+        "Repeating an import changes nothing.",
+        example="urlsieve import old-urls.txt.gz --as known --store S",
+    )
+    add_inputs(parser, "an export, or URLs one a line")
+    forms.add_formats(parser)
+    add_store(parser)
+    add_form(parser)
+    parser.add_argument(
+        "--as",
+        dest="mark",
+        metavar="STATE",
+        choices=("known", "done", "pending"),
+        help="URLs are known (default: seen, never fetched and not counted as accepted), done, or pending (queued)",
+    )
+    add_rejected(parser)
+    parser.add_argument("--force", action="store_true", help="let --rejected overwrite a file")
+    parser.add_argument("--strict", action="store_true", help="exit status 5 when a line is rejected")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no report")
+    add_json(parser)
+    return parser
+
+
+# -- URLs
+
+
+def _urls(namespace: argparse.Namespace, form: Form) -> int:
+    tally = Tally()
+    try:
+        with (
+            open_sieve(namespace, create=True) as sieve,
+            Rejects(namespace, form.lines) as rejects,
+            Progress("lines", quiet=namespace.quiet) as progress,
+        ):
+            for batch in form.batches(BATCH):
+                _take(sieve, batch, namespace, tally, rejects, comments=isinstance(form, forms.Text))
+                progress.show(tally.lines)
+    except BaseException:
+        if tally.lines and not namespace.quiet:
+            tally.say(as_json=namespace.json)
+        raise
+    if not namespace.quiet:
+        tally.say(as_json=namespace.json)
+    return failures.PARTIAL if namespace.strict and tally.rejected else failures.OK
+
+
+def _take(sieve: Sieve, batch: Batch, namespace: argparse.Namespace, tally: Tally, rejects: Rejects, *, comments: bool) -> None:
+    wanted = [i for i, url in enumerate(batch.urls) if not (blank(url) or (comments and url.startswith(b"#")))]
+    found = [batch.urls[i] for i in wanted]
+    report: Report = sieve.push(found) if namespace.mark == "pending" else sieve.mark(found, known=namespace.mark != "done")
+    tally.add(report, len(batch.urls), len(found), batch.broken)
+    if rejects.wanted:
+        rejects.write(refused(batch, wanted, report.verdicts))
+
+
+# -- an export
+
+
+def _export(namespace: argparse.Namespace, lines: Lines, first: bytes) -> int:
+    for name, option in (("mark", "--as"), ("profile", "--profile"), ("rules", "--rules")):
+        if getattr(namespace, name) is not None:
+            raise UsageError(f"import: {option} is for lines of URLs; an export brings its own")
+    from urlsieve.opening import receiving
+
+    address = store_address(namespace)
+    with (
+        receiving(address, first) as sieve,
+        Rejects(namespace, lines) as rejects,
+        Progress("lines", quiet=namespace.quiet) as progress,
+    ):
+        report = sieve.import_lines(
+            _each(lines, progress), rejected=lambda word, why, line: rejects.write([(f"{word}: {one_line(why)}", line)])
+        )
+    if not namespace.quiet:
+        _say(report, as_json=namespace.json)
+    if report.incomplete is not None:
+        names = ", ".join(map(shown, lines.names))
+        raise InputError(f"{names}: {report.incomplete}; what came is in the store: import the whole of it again")
+    return failures.PARTIAL if report.refused or (namespace.strict and report.rejected) else failures.OK
+
+
+def _each(lines: Lines, progress: Progress) -> Iterator[bytes]:
+    many = 0
+    for block in lines.blocks():
+        yield from lines.split(block)
+        many += block.count(lines.separator)
+        progress.show(many)
+
+
+def _say(report: Imported, *, as_json: bool) -> None:
+    if as_json:
+        say(json_line(report.as_dict()))
+        return
+    parts = [f"{report.new:,} URLs new", f"{report.seen:,} seen"]
+    parts += [f"{many:,} {what}" for many, what in ((report.sites, "sites set"), (report.groups, "groups set")) if many]
+    if report.rejected:
+        parts.append(f"{report.rejected:,} lines rejected")
+    if report.refused:
+        parts.append(f"{report.refused:,} refused: they have no text, and their fingerprints do not hold in a store with another secret")
+    say(f"urlsieve: {', '.join(parts)}\n".encode())
