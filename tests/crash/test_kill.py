@@ -10,6 +10,7 @@ import urlsieve
 from children import race_url
 from sieve_lab import check_conservation, drain, pages, states
 from urlsieve import testing
+from urlsieve.stores.embedded.seen import manifest
 
 pytestmark = pytest.mark.crash
 
@@ -140,6 +141,27 @@ def test_cra_11_after_random_kills_every_group_with_something_waiting_is_served(
         assert waiting <= served
         assert set(states(sieve)) <= {"done", "dead"}
         assert [] == [row.name for row in sieve.groups() if row.leased or row.pending]
+
+
+@pytest.mark.slow
+def test_kills_while_the_journal_becomes_runs_and_runs_are_merged_lose_nothing(fast_path, zygote):
+    store, rng = fast_path / "store", random.Random(9)
+    urlsieve.open(store, max_attempts=100, backoff=0.0, durability="normal").close()
+    for turn in range(25):
+        pids = [zygote.start("churn_runs", str(store), 30) for _ in range(2)]
+        time.sleep(rng.uniform(0.05, 0.2))
+        for pid in pids:
+            assert -9 == zygote.kill(pid)
+        if turn % 5 == 4:
+            with urlsieve.open(store) as sieve:
+                check_conservation(sieve)
+                assert [] == [path.name for path in (store / "runs").glob("new-*")]
+    with urlsieve.open(store) as sieve:
+        with sieve._store._ledger.read() as db:
+            names = {run.name for run in manifest(db)}
+        assert names == {path.name for path in (store / "runs").glob("*.run")}
+        assert names
+        check_conservation(sieve)
 
 
 def test_another_process_goes_on_when_the_holder_of_the_lock_is_killed(fast_path, zygote):

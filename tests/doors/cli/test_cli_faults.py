@@ -33,6 +33,7 @@ NEED_A_STORE = {
     "purge": ["example.com"],
     "verify": [],
     "doctor": [],
+    "upgrade": [],
     "explain": ["http://example.com/"],
 }
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "export": "print everything a store knows, or its URLs",
     "import": "take an export, or lines of URLs, into a store",
     "verify": "check that a store is sound",
+    "upgrade": "make a store of an older version one of this version",
     "doctor": "look for what may go wrong with a store",
     "crawl": "fetch pages with the reference crawler",
     "demo": "an incremental crawl of a made site, with a killed worker",
