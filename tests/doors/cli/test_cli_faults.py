@@ -25,6 +25,7 @@ NEED_A_STORE = {
     "sites": [],
     "failed": [],
     "export": [],
+    "backup": ["copy"],
     "groups": [],
     "block": ["example.com"],
     "unblock": ["example.com"],

@@ -33,6 +33,8 @@ COMMANDS = {
     "purge": "make a store forget whole sites",
     "export": "print everything a store knows, or its URLs",
     "import": "take an export, or lines of URLs, into a store",
+    "backup": "copy a store while others work",
+    "restore": "make a store of a backup",
     "verify": "check that a store is sound",
     "upgrade": "make a store of an older version one of this version",
     "doctor": "look for what may go wrong with a store",
