@@ -5,8 +5,8 @@
 
 The blocks of one page run in order, each as a process of its own, in one temporary folder, so that a reader may type them one
 after the other. A ```text block that follows a block directly is its expected output; `…` in it stands for anything on that line.
-A block with a name (```python worker.py) is saved under it, for a later block to run. ```console blocks are not run: they are for
-what needs the checkout itself. Nothing here reaches the network.
+A block with a name (```python worker.py, in any language) is saved under it, for a later block to run. ```console blocks are not run:
+they are for what needs the checkout itself. Nothing here reaches the network.
 """
 
 import os
@@ -41,7 +41,7 @@ def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
     fences = list(FENCE.finditer(text))
     for fence, after in zip_longest(fences, fences[1:]):
-        if fence[1] not in ("sh", "python"):
+        if fence[1] not in ("sh", "python") and fence[2] is None:
             continue
         follows = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
         expected = after[3] if after is not None and follows else None

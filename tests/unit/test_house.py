@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import urlsieve
+from urlsieve import model
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "urlsieve"
@@ -154,6 +156,13 @@ def test_the_version_is_the_same_in_the_package_and_its_metadata() -> None:
 def test_every_page_of_the_documentation_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\(docs/([\w-]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
     assert {path.name for path in (ROOT / "docs").glob("*.md")} == linked
+
+
+def test_every_word_of_the_flow_is_in_the_glossary() -> None:
+    words = {word.strip() for line in re.findall(r"^\*\*(.+?)\*\*", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE) for word in re.split("[,/]", line)}
+    enums = {member.name.lower() for kind in (model.State, model.Klass) for member in kind}
+    verbs = {"push", "pop", "extend", "settle", "done", "fail", "skip", "release", "offer", "reap", "mark", "raise", "again", "explain"}
+    assert (enums | verbs | {field.name for field in fields(model.URLItem) if field.name not in ("url", "_")}) - words == set()
 
 
 def test_no_link_between_the_pages_is_broken() -> None:

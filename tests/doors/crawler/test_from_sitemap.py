@@ -193,6 +193,17 @@ def test_what_is_no_sitemap_or_too_large_is_skipped_with_its_reason(serve, crawl
     site = serve({"/map.xml": answer})
     result = crawl(from_sitemap=[site.url + "/map.xml"])
     assert ({reason: 1}, 0, 1) == (result.report["skipped"], result.report["pages"], sum(site.asked.values()))
+    if reason.startswith("sitemap"):
+        assert f"{site.url}/map.xml is not read: it " in result.errors
+
+
+def test_a_broken_sitemap_is_read_as_far_as_it_goes_and_named(serve, crawl):
+    site = serve({"/a": leads_to(), "/b": leads_to()})
+    site.pages["/map.xml"] = xml(site.url + "/a?x&y", site.url + "/b")
+    result = crawl(from_sitemap=[site.url + "/map.xml"])
+    assert {"/map.xml": 1, "/a?x&y": 1, "/b": 1} == dict(site.asked)
+    assert 1 == result.report["sitemaps"]["broken"]
+    assert "/map.xml is read as far as it goes: XML: not well-formed" in result.errors
 
 
 def test_a_sitemap_of_ten_megabytes_and_more_is_read(serve, crawl):
@@ -203,7 +214,7 @@ def test_a_sitemap_of_ten_megabytes_and_more_is_read(serve, crawl):
     assert 1 == site.asked["/a"]
 
 
-def test_a_sitemap_that_fails_is_tried_again(serve, crawl):
+def test_a_sitemap_that_fails_is_tried_again(serve, crawl, sieve):
     def flaky(request):
         return web.Response(status=500) if site.asked["/map.xml"] < 2 else xml(site.url + "/a")(request)
 

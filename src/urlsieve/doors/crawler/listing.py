@@ -21,6 +21,7 @@ from urlsieve.doors.crawler import sitemap
 from urlsieve.doors.crawler.fetch import Response
 from urlsieve.doors.crawler.scope import Scope, refused
 from urlsieve.doors.crawler.visited import Visited
+from urlsieve.errors import mask_userinfo
 
 _VARIANT = b"sitemap "
 #: An index of indexes is not allowed by the protocol, and exists. Deeper is a trap.
@@ -30,6 +31,12 @@ MOST_NAMED = 1_000
 #: Before the pages, so that there is something to choose from.
 PRIORITY = 1
 ROBOTS = "/robots.txt"
+#: What NotASitemap's reasons say to people.
+REFUSED = {
+    "type": "it is no sitemap",
+    "size": f"it has more than {sitemap.MOST_BYTES:,} bytes",
+    "entities": "it declares XML entities, which no sitemap needs",
+}
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -63,7 +70,8 @@ async def listed(lease: Lease, url: str, response: Response, scope: Scope) -> Vi
         # in a thread: 50 MB take seconds, and nothing else would move
         found = await asyncio.to_thread(sitemap.read, response.body)
     except sitemap.NotASitemap as no:
-        return Visited(Outcome("skip", reason=f"sitemap {no.reason}"), sitemap={"refused": 1})
+        note = f"{mask_userinfo(url)} is not read: {REFUSED[no.reason]}"
+        return Visited(Outcome("skip", reason=f"sitemap {no.reason}"), sitemap={"refused": 1}, note=note)
     pages = {at: page for page, at in zip(found.pages, _absolute([page.url for page in found.pages], url), strict=True)}
     others = dict(zip(_absolute(list(found.alternates), url), found.alternates.values(), strict=True))
     chosen = scope.sort(list(pages | others), lease, url=url, depth=0)
@@ -77,7 +85,15 @@ async def listed(lease: Lease, url: str, response: Response, scope: Scope) -> Vi
         elapsed=response.elapsed,
     )
     counts = {"read": 1, "urls": len(found.pages), "left_out": left_out, "cut": int(found.cut), "broken": int(found.fault is not None)}
-    return Visited(outcome, links=len(pages | others), left_out=chosen.left_out, size=len(response.body), sitemap=_some(counts))
+    fault = found.fault or (f"it lists more than {sitemap.MOST_URLS:,} URLs" if found.cut else None)
+    return Visited(
+        outcome,
+        links=len(pages | others),
+        left_out=chosen.left_out,
+        size=len(response.body),
+        sitemap=_some(counts),
+        note=fault and f"{mask_userinfo(url)} is read as far as it goes: {fault}",
+    )
 
 
 def _absolute(urls: list[str], base: str) -> list[str]:

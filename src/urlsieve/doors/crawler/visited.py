@@ -13,7 +13,7 @@ class Visited:
     """`fetched`: the page itself was asked for. `links`: how many the page had; `left_out`: how many of them, by reason.
 
     `said`: what pages say about themselves, counted; `evidence`: the same of this one, for the evidence file. `sitemap`: counts of
-    one that was read (a sitemap is no page and not `fetched`).
+    one that was read (a sitemap is no page and not `fetched`). `note`: worth a line for people.
     """
 
     outcome: Outcome
@@ -24,3 +24,4 @@ class Visited:
     said: dict[str, int] = field(default_factory=dict)
     evidence: dict[str, Any] = field(default_factory=dict)
     sitemap: dict[str, int] = field(default_factory=dict)
+    note: str | None = None

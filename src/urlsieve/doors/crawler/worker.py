@@ -91,6 +91,8 @@ class Worker:
             self.evidence.write(visited.evidence)
         settled = await self.sieve.settle([(lease, visited.outcome)])
         self.tally.add(visited, settled[0].state)
+        if visited.note is not None:
+            self.progress.note(visited.note)
 
     def _collect(self) -> None:
         """Forget finished tasks; an error in one of them is the worker's."""
