@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 from typing import Any
 
+import redis_server
 from urlsieve import testing
 
 STATES = ("pending", "leased", "delayed", "done", "dead")
 DAY = 86_400.0
 
 #: Every store of this version: name → options of its opener. "memory" has no second opener. "embedded-runs": its journal becomes a run
-#: after a few URLs, so that runs, merges and tombstones are met in every test.
-STORES: dict[str, dict[str, Any]] = {"embedded": {}, "embedded-normal": {"durability": "normal"}, "embedded-runs": {}, "memory": {}}
+#: after a few URLs, so that runs, merges and tombstones are met in every test. "redis" has 64 shards.
+STORES: dict[str, dict[str, Any]] = {"embedded": {}, "embedded-normal": {"durability": "normal"}, "embedded-runs": {}, "memory": {}, "redis": {}}
+#: The same with one shard, where order is one for all groups and a group may be of any domain: see the mark `one_shard`.
+ONE_SHARD = "redis-1"
 SHARED = [name for name in STORES if name != "memory"]
+
+
+def address_of(name: str, place: Path) -> str:
+    """A store of its own for a test that has this directory."""
+    if name == "memory":
+        return "memory:"
+    if name.startswith("redis"):
+        server = redis_server.shared()
+        return server.address(f"{place.name}-{next(_numbers)}"[-64:].lstrip("-"), **({"shards": 1} if name == ONE_SHARD else {}))
+    return str(place / "store")
+
+
+_numbers = count()
 
 
 def pages(count: int, *, host: str = "a.example", start: int = 0) -> list[str]:

@@ -10,16 +10,19 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from urlsieve import checks
 from urlsieve.errors import ConfigError, StoreMismatch, StoreUnavailable
+from urlsieve.grouping import domains
 from urlsieve.model import Header, Policy
 from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
 
 PROFILES = ("safe", "exact")
+REDIS = ("redis", "rediss")
 
 
 def open(
@@ -43,12 +46,13 @@ def open(
     _chance: Callable[[int], bytes] = os.urandom,
     _suffixes: str | None = None,
 ) -> Sieve:
-    """Opens the store at `address` (a directory, or "memory:"), making it if it is missing and `create`.
+    """Opens the store at `address` (a directory, "memory:", or "redis://host:port/db?job=name"), making it if it is missing and `create`.
 
     None means: what the store has. profile, secret, group_by and identity are fixed when it is made and must agree later
     (StoreMismatch names the field); keep_urls, delay (seconds), concurrency, max_attempts, backoff (seconds) and high_water (URLs
     waiting) replace the store's value for all workers. durability belongs to this opener: "full" (default: what was acknowledged
-    survives a power cut) or "normal" (consistent after a power cut; the newest may be gone).
+    survives a power cut) or "normal" (consistent after a power cut; the newest may be gone); on Redis "normal" is the default and the
+    server's own setting, and "full" needs appendfsync always there.
 
     Errors: ConfigError, StoreUnavailable (missing with create=False, locked, not writable), StoreMismatch, StoreCorrupt.
     """
@@ -71,9 +75,14 @@ def open(
         "high_water": checks.optional("high_water", high_water, least=1, whole=True),
     }
     change = {name: value for name, value in change.items() if value is not None}
-    durable = checks.choice("durability", durability or "full", ("full", "normal")) == "full"
-    fresh = _fresh(wanted, _suffixes)
-    store = _embedded(_place(address), header=fresh, policy=replace(Policy(), **change), create=bool(create), durable=durable)
+    place = _place(address)
+    if _is_redis(place):
+        durability = None if durability is None else checks.choice("durability", durability, ("full", "normal", "wait"))
+        store = _redis(place, _fresh(wanted, _suffixes, pinned=True), change, bool(create), durability, _clock, _chance)
+    else:
+        durable = checks.choice("durability", durability or "full", ("full", "normal")) == "full"
+        fresh = _fresh(wanted, _suffixes)
+        store = _embedded(place, header=fresh, policy=replace(Policy(), **change), create=bool(create), durable=durable)
     try:
         _compare(store.header, wanted, store.address)
         if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
@@ -110,6 +119,8 @@ def _folder(address: object) -> Path:
     place = _place(address)
     if place == "memory:":
         raise ConfigError("a store in memory has no folder: give the folder of a store")
+    if _is_redis(place):
+        raise ConfigError("a store on a Redis server has no folder: its server makes and restores its backups; export and import move its URLs")
     return Path(place).absolute()
 
 
@@ -154,15 +165,22 @@ def _place(address: object) -> str:
     if not isinstance(text, str) or not text or "\0" in text:
         raise ConfigError("address is empty or not a path")
     scheme, colon, _ = text.partition("://")
+    if _is_redis(text):
+        return text
     if colon:
-        raise ConfigError(f"stores of the kind {scheme!r} are not in this version: give a directory, or memory:")
+        raise ConfigError(f"stores of the kind {scheme!r} are not in this version: give a directory, memory:, or redis://host/db?job=name")
     if text.startswith("memory:") and text != "memory:":
         raise ConfigError(f"a store in memory has no name: give memory:, not {text!r}")
     return text if text == "memory:" else str(Path(text).expanduser())
 
 
-def _fresh(wanted: dict[str, Any], suffixes: str | None) -> Header:
-    """The header of a store that is made now. `suffixes`: the pinned list of the store that it takes over from."""
+def _is_redis(place: str) -> bool:
+    return place.partition("://")[0] in REDIS and "://" in place
+
+
+def _fresh(wanted: dict[str, Any], suffixes: str | None, *, pinned: bool = False) -> Header:
+    """The header of a store that is made now. `suffixes`: the pinned list of the store that it takes over from. `pinned`: with a list
+    whatever groups go by."""
     from urlsieve.canon import CANONICAL_VERSION, vectors_digest
 
     group_by = wanted["group_by"] or "host"
@@ -173,10 +191,11 @@ def _fresh(wanted: dict[str, Any], suffixes: str | None) -> Header:
         identity=wanted["identity"] or "content",
         canonical_version=CANONICAL_VERSION,
         vectors=vectors_digest(),
-        suffixes=(suffixes or _suffixes()) if group_by == "domain" else "",
+        suffixes=(suffixes or _suffixes()) if pinned or group_by == "domain" else "",
     )
 
 
+@lru_cache(maxsize=1)
 def _suffixes() -> str:
     from urlsieve.canon import suffix_list_text
 
@@ -187,6 +206,34 @@ def _embedded(place: str, *, header: Header, policy: Policy, create: bool, durab
     from urlsieve.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.bind(place, header=header, policy=policy, create=create, durable=durable)
+
+
+def _redis(
+    address: str,
+    header: Header,
+    change: dict[str, Any],
+    create: bool,
+    durability: str | None,
+    clock: Callable[[], float],
+    chance: Callable[[int], bytes],
+) -> Any:
+    """The server's clock counts, unless the caller brings one of its own (tests in virtual time)."""
+    try:
+        from urlsieve.stores.redis import RedisStore
+    except ModuleNotFoundError as error:
+        if error.name != "redis":
+            raise
+        raise ConfigError("a Redis store needs the package redis: pip install 'urlsieve[redis]'") from None
+    return RedisStore.bind(
+        address,
+        header=header,
+        policy=replace(Policy(keep_urls=False), **change),
+        domains=domains,
+        create=create,
+        durability=durability,
+        callers_clock=clock is not time.time,
+        home=int.from_bytes(chance(4), "little"),
+    )
 
 
 def _compare(header: Header, wanted: dict[str, Any], where: str) -> None:

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from sieve_lab import pages, urls_of
 from urlsieve import URLItem
 
@@ -35,6 +37,7 @@ def test_ord_01_a_thousand_random_names_come_in_the_order_they_were_pushed(sieve
     assert names == found
 
 
+@pytest.mark.one_shard
 def test_hosts_come_in_the_order_in_which_they_began_to_wait(sieve, clock):
     for name in "cab":
         sieve.push(f"http://{name}.example/")
@@ -47,6 +50,7 @@ def test_a_larger_priority_is_sooner_within_a_group(sieve):
     assert [5_000_000, 100, 5, 0, -1, -3] == [int(url.rsplit("/", 1)[1]) for url in pop_singly(sieve, 6)]
 
 
+@pytest.mark.one_shard
 def test_a_larger_priority_is_sooner_between_groups(sieve):
     sieve.push([URLItem(f"http://h{value}.example/", priority=value) for value in (1, 3, 0, 2)])
     assert [f"http://h{value}.example/" for value in (3, 2, 1, 0)] == pop_singly(sieve, 4)
@@ -61,6 +65,7 @@ def test_ord_03_a_later_urgent_url_overtakes_earlier_ones_wherever_they_are(lab)
     assert "http://a.example/urgent" == pop_singly(sieve, 1)[0]
 
 
+@pytest.mark.one_shard
 def test_equal_groups_take_turns(sieve, clock):
     sieve.push(pages(3, host="a.example"))
     clock.advance(1)
@@ -88,6 +93,7 @@ def test_a_raised_url_goes_before_earlier_ones_of_lower_priority(sieve):
     assert [f"http://a.example/p{number}" for number in (0, 1, 2)] == pop_singly(sieve, 3)
 
 
+@pytest.mark.one_shard
 def test_every_twentieth_turn_goes_to_the_group_that_has_waited_longest(sieve, clock):
     sieve.push("http://low.example/")
     clock.advance(1)
@@ -97,6 +103,7 @@ def test_every_twentieth_turn_goes_to_the_group_that_has_waited_longest(sieve, c
     assert 1 == found.count("http://low.example/")
 
 
+@pytest.mark.one_shard
 def test_every_poor_group_gets_its_turn_in_the_end(sieve, clock):
     for number in range(5):
         sieve.push(f"http://low{number}.example/")
@@ -167,6 +174,7 @@ def test_an_urgent_revisit_is_the_next_of_its_class(sieve):
     assert "http://a.example/p4" == pop_singly(sieve, 1)[0]
 
 
+@pytest.mark.one_shard
 def test_one_large_pop_keeps_to_priority_between_groups(sieve):
     rng = random.Random(3)
     items = [URLItem(f"http://h{number % 7}.example/{number}", priority=rng.randrange(5)) for number in range(60)]

@@ -326,6 +326,7 @@ def test_grouped_by_domain_the_hosts_of_a_domain_share_one_turn(lab, clock):
     assert ["m.example.co.uk"] == [lease.site for lease in sieve.pop(10)]
 
 
+@pytest.mark.one_shard
 def test_an_items_own_group_shares_one_turn(lab, clock):
     from urlsieve import URLItem
 

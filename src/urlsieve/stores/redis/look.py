@@ -1,0 +1,192 @@
+"""Questions to the job: counts, sites, groups, one URL. Nothing here writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
+from urlsieve.stores.redis import pack
+from urlsieve.stores.redis.job import Job
+from urlsieve.stores.redis.lease import named
+from urlsieve.stores.redis.wire import Call
+
+SLICE = 200
+#: URLs of one site looked at in one call.
+STATES_AT_ONCE = 1000
+_MARKS = {-1: "known", 0: "done", -2: "dead"}
+
+
+def counts(job: Job, now: float) -> Counts:
+    answers = job.everywhere("counts", (), now)
+    header, reasons = job.wire.ask(
+        [Call("job", job.key, ("read",)), Call("", "", ("HGETALL", f"{job.key.removesuffix('header')}t"))]
+    )
+    number: dict[str, int] = {}
+    tallies: dict[str, int] = {}
+    oldest: float | None = None
+    for answer in answers:
+        counters, shard_reasons, since, _ = answer.values
+        for name, value in pack.pairs(counters):
+            if name != b"policy":
+                number[name.decode()] = number.get(name.decode(), 0) + int(float(value))
+        _add(tallies, shard_reasons)
+        if since:
+            oldest = float(since) if oldest is None else min(oldest, float(since))
+    _add(tallies, reasons)
+
+    def by(prefix: str) -> dict[str, int]:
+        return {name[len(prefix) :]: many for name, many in sorted(tallies.items()) if name.startswith(prefix)}
+
+    return Counts(
+        accepted=number.get("accepted", 0),
+        known=number.get("known", 0),
+        seen=number.get("seen", 0),
+        states={state: number.get(state.name.lower(), 0) for state in State},
+        classes={klass: number.get(f"pending.{klass.name.lower()}", 0) for klass in Klass},
+        rejected=by("rejected."),
+        skipped=by("skipped."),
+        sites=number.get("sites", 0),
+        groups=number.get("groups", 0),
+        oldest_pending=oldest,
+        oldest_sampled=any(answer.values[3] == b"1" for answer in answers),
+        bytes={"seen": None, "queue": None, "text": None, "history": None, "total": None},
+        epoch=int(header[6] or 0),
+        generation=number.get("generation", 0),
+        rules_generation=int(header[5] or 0),
+    )
+
+
+def _add(tallies: dict[str, int], flat: Sequence[bytes]) -> None:
+    for name, many in pack.pairs(flat):
+        if not name.startswith(b"#"):
+            text = name.decode("utf-8", "replace")
+            tallies[text] = tallies.get(text, 0) + int(many)
+
+
+def sites(job: Job) -> Iterator[SiteRow]:
+    """Shard by shard, in slices; a row that moves while the slices are read is given once."""
+    for shard, key in enumerate(job.shards.keys):
+        for half, record in scan(job, f"{key}i"):
+            yield _site(job, shard, half, record)
+
+
+def scan(job: Job, key: str, command: str = "HSCAN") -> Iterator[tuple[bytes, bytes]]:
+    """Field and value of a hash, in slices, each once."""
+    given: set[bytes] = set()
+    cursor: bytes | int = 0
+    while True:
+        ((cursor, flat),) = job.wire.ask([Call("", "", (command, key, cursor, "COUNT", SLICE))])
+        for field, value in pack.pairs(flat):
+            if field not in given:
+                given.add(field)
+                yield field, value
+        if int(cursor) == 0:
+            return
+
+
+def site(job: Job, name: str, half: bytes) -> SiteRow | None:
+    shard = job.shards.of(name)
+    (record,) = job.wire.ask([Call("", "", ("HGET", f"{job.shards.keys[shard]}i", half))])
+    return None if record is None else _site(job, shard, half, record)
+
+
+def limit(job: Job, name: str, half: bytes) -> int | None:
+    (record,) = job.wire.ask([Call("", "", ("HGET", f"{job.shards.keys[job.shards.of(name)]}i", half))])
+    if record is None:
+        return None
+    most = pack.some(pack.SITE.unpack_from(record)[0])
+    return None if most is None else int(most)
+
+
+def _site(job: Job, shard: int, half: bytes, record: bytes) -> SiteRow:
+    most, _ = pack.SITE.unpack_from(record)
+    have = dict.fromkeys(("known", *(state.name.lower() for state in State)), 0)
+    for _, _, word in marks(job, shard, half):
+        have[word] += 1
+    name, seen, limited = record[pack.SITE.size :].decode(), sum(have.values()), pack.some(most)
+    numbers = (have["pending"], have["leased"], have["delayed"], have["done"], have["dead"])
+    return SiteRow(name, seen, *numbers, None if limited is None else int(limited))
+
+
+def marks(job: Job, shard: int, half: bytes) -> Iterator[tuple[bytes, int, str]]:
+    """(URL half, mark, state in words) of one site, in slices, each URL once."""
+    given: set[bytes] = set()
+    cursor: bytes = b"0"
+    while True:
+        cursor, flat = job.one(shard, "states", [half, cursor, STATES_AT_ONCE], time.time()).values
+        for url, mark, state in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+            if url not in given:
+                given.add(url)
+                yield url, int(mark), "known" if state == pack.KNOWN_STATE else State(state).name.lower()
+        if int(cursor) == 0:
+            return
+
+
+def groups(job: Job, now: float) -> Iterator[GroupRow]:
+    for shard in range(job.shards.count):
+        given: set[bytes] = set()
+        cursor: bytes = b"0"
+        while True:
+            answer = job.one(shard, "groups", [cursor, SLICE], now)
+            cursor, flat = answer.values
+            for half, record, many in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+                if half not in given:
+                    given.add(half)
+                    yield pack.group_row(half, record, answer.head.shift, many)
+            if int(cursor) == 0:
+                break
+
+
+def group(job: Job, name: str, half: bytes, counted: bool, now: float) -> GroupRow | None:
+    answer = job.one(job.shards.of(name), "groups", [b"", 0, half], now)
+    flat = answer.values[1]
+    return pack.group_row(half, flat[1], answer.head.shift, flat[2] if counted else None) if flat else None
+
+
+def info(job: Job, site_name: str, fingerprint: bytes, now: float) -> EntryInfo:
+    answer = job.one(job.shards.of(site_name), "info", [fingerprint], now)
+    shift = answer.head.shift
+    if answer.values[0] is None:
+        return EntryInfo("unseen")
+    mark = int(answer.values[0])
+    if mark in _MARKS:
+        return EntryInfo(_MARKS[mark])
+    _, raw, text, record, ahead = answer.values
+    body = pack.read_body(text)
+    if raw is None:
+        return EntryInfo("done", url=body.url, depth=body.depth)
+    spot = pack.read_spot(raw)
+    state = State(spot.state)
+    when = None if spot.time is None else spot.time - shift
+    return EntryInfo(
+        state.name.lower(),
+        pack.group_row(spot.group, record, shift, None).name,
+        spot.klass.name.lower(),
+        spot.priority,
+        spot.attempt,
+        when if state is State.DELAYED else None,
+        when if state is State.LEASED else None,
+        body.depth,
+        body.via,
+        body.url,
+        spot.tail.decode() or None if state in (State.DELAYED, State.DEAD) else None,
+        ahead if state is State.PENDING else None,
+    )
+
+
+def ready(job: Job, now: float, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[bool, float | None]:
+    """May something be popped now (of these groups), and if not, when."""
+    if names is None:
+        heads = [answer.head for answer in job.everywhere("peek", (), now)]
+        waiting = any(head.top is not None for head in heads)
+        wakes = [head.wake - head.shift for head in heads if head.wake is not None]
+    else:
+        waiting, wakes = False, []
+        for name, number in zip(names, ids, strict=True):
+            one, more = named(job.one(job.shards.of(name), "peek", [pack.half_of(number)], now), now)
+            waiting, wakes = waiting or one, wakes + more
+    if waiting:
+        return True, now
+    later = min(wakes, default=None)
+    return later is not None and later <= now, later

@@ -1,0 +1,25 @@
+-- 4 for how long, then the id and stamp of each token in one block of 32 bytes. head, flags: 1 extended, 0 lost.
+local ttl, tokens = tonumber(ARGV[4]), ARGV[5]
+local ids, stamps = {}, {}
+for i = 1, #tokens / 32 do
+  local id
+  id, stamps[i] = su('<dc24', tokens, 32 * i - 31)
+  ids[i] = text(id)
+end
+local flags, scores = {}, {}
+for i, raw in ipairs(hmget(P .. 's', ids)) do
+  local s = raw and spot_of(tonumber(ids[i]), raw)
+  flags[i] = s and s.state == LEASED and s.tail == stamps[i] and 1 or 0
+  if flags[i] == 1 then
+    s.time = math.max(s.time, now + ttl)
+    scores[#scores + 1] = string.format('%.17g', s.time)
+    scores[#scores + 1] = member(s)
+    keep(s)
+  end
+end
+if #scores > 0 then
+  begin(true)
+  spread('ZADD', P .. 'exp', scores)
+  finish()
+end
+return {head(), string.char(unpack(flags))}

@@ -1,0 +1,67 @@
+-- What belongs to the whole job, in the slot of {job}: KEYS[1] is "urlsieve:{job}:header". 1 what, then its own arguments.
+local call, su, sp, sub = redis.call, struct.unpack, struct.pack, string.sub
+local KEY, what = KEYS[1], ARGV[1]
+local P = sub(KEY, 1, -7)
+
+local function clock(given, callers)
+  if callers == '1' then return tonumber(given) end
+  local t = call('TIME')
+  return tonumber(t[1]) + tonumber(t[2]) / 1e6
+end
+
+if what == 'make' then -- 2 header, 3 policy, 4 run id. Whether it was made now.
+  if call('EXISTS', KEY) == 1 then return 0 end
+  call('HSET', KEY, 'schema', '1', 'header', ARGV[2], 'policy', ARGV[3], 'pgen', 1, 'rules', '', 'rgen', 0, 'epoch', 1, 'run', ARGV[4])
+  return 1
+elseif what == 'read' then
+  return call('HMGET', KEY, 'schema', 'header', 'policy', 'pgen', 'rules', 'rgen', 'epoch', 'run', 'lock', 'shards')
+elseif what == 'run' then -- 2 run id of the server. The epoch, raised where the server has restarted since; false: no such job.
+  if call('EXISTS', KEY) == 0 then return false end
+  if call('HGET', KEY, 'run') ~= ARGV[2] then
+    call('HINCRBY', KEY, 'epoch', 1)
+    call('HSET', KEY, 'run', ARGV[2])
+  end
+  return call('HGET', KEY, 'epoch')
+elseif what == 'policy' then -- 2 policy, 3 expected generation. Whether it was replaced.
+  if call('HGET', KEY, 'pgen') ~= ARGV[3] then return 0 end
+  call('HSET', KEY, 'policy', ARGV[2])
+  call('HINCRBY', KEY, 'pgen', 1)
+  return 1
+elseif what == 'rules' then -- 2 rules, 3 expected generation
+  if call('HGET', KEY, 'rgen') ~= ARGV[3] then return 0 end
+  call('HSET', KEY, 'rules', ARGV[2])
+  call('HINCRBY', KEY, 'rgen', 1)
+  return 1
+elseif what == 'tally' then -- reason and count in turn: refused before the store, skipped in another store. 2 kind.
+  for i = 3, #ARGV, 2 do
+    local field = ARGV[2] .. '.' .. ARGV[i]
+    if call('HEXISTS', P .. 't', field) == 0 then
+      local kinds = 0
+      for _, name in ipairs(call('HKEYS', P .. 't')) do
+        if sub(name, 1, #ARGV[2] + 1) == ARGV[2] .. '.' then kinds = kinds + 1 end
+      end
+      if kinds >= 200 then field = ARGV[2] .. '.other' end
+    end
+    call('HINCRBY', P .. 't', field, ARGV[i + 1])
+  end
+  return 1
+elseif what == 'lock' then -- 2 name, 3 owner, 4 for how long, 5 caller's time, 6 "1" if that is the time. Token or false, owner.
+  local now, old = clock(ARGV[5], ARGV[6]), call('HGET', P .. 'locks', ARGV[2])
+  local token
+  if old then
+    local expires, held, at = su('<dd', old)
+    local owner = sub(old, at)
+    if expires > now and owner ~= ARGV[3] then return {false, owner} end
+    if expires > now then token = held end
+  end
+  token = token or call('HINCRBY', KEY, 'lock', 1)
+  call('HSET', P .. 'locks', ARGV[2], sp('<dd', now + tonumber(ARGV[4]), token) .. ARGV[3])
+  return {string.format('%.0f', token), ARGV[3]}
+elseif what == 'unlock' then -- 2 name, 3 token
+  local old = call('HGET', P .. 'locks', ARGV[2])
+  if not old then return 0 end
+  local _, token = su('<dd', old)
+  if string.format('%.0f', token) ~= ARGV[3] then return 0 end
+  return call('HDEL', P .. 'locks', ARGV[2])
+end
+return redis.error_reply('URLSIEVE unknown: ' .. what)

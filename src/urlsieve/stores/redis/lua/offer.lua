@@ -1,0 +1,262 @@
+-- 4 mode, 5 rules generation of the caller, 6 URLs that wait in other shards (for the high-water mark), 7 fingerprints in one block,
+-- 8 how many names, then hash and name of each site and group, then what was pushed, per fingerprint (nothing where only marked known).
+-- head, verdicts: one byte each; false: the caller's rules are old.
+local MODE_NEW, MODE_RAISE, MODE_AGAIN, MARK_DONE, MARK_KNOWN = 0, 1, 2, 3, 4
+local V_SEEN, V_NEW, V_RAISED, V_REQUEUED, V_FULL, V_LIMIT = 0, 1, 2, 3, 4, 5
+local REFUSALS = {[V_FULL] = 'full', [V_LIMIT] = 'limit'}
+local PUSHED = '<c16c8ddd'
+
+local mode, fps = tonumber(ARGV[4]), ARGV[7]
+if tonumber(ARGV[5]) < n.rgen then return {head(), false} end
+local many, names = #fps / 16, {}
+for i = 9, 8 + 2 * ARGV[8], 2 do names[ARGV[i]] = ARGV[i + 1] end
+local first_tail = 8 + 2 * ARGV[8]
+local function pushed(i)
+  local _, grp, priority, _, due = su(PUSHED, ARGV[first_tail + i])
+  due = due == due and due + shift or nil
+  return grp, priority, due and due > now and due or nil
+end
+
+-- reading: what is known, the sites, the entries that are there, the groups
+local known, verdicts, firsts, fresh, old = known_of(fps), {}, {}, {}, {}
+for i = 1, many do
+  local fp = sub(fps, 16 * i - 15, 16 * i)
+  verdicts[i] = V_SEEN
+  if not firsts[fp] then
+    firsts[fp] = i
+    if not known[i] then
+      fresh[#fresh + 1] = i
+    elseif mode == MODE_RAISE or mode == MODE_AGAIN then
+      old[#old + 1] = i
+    end
+  end
+end
+local halves = {}
+for _, list in ipairs({fresh, old}) do
+  for _, i in ipairs(list) do halves[#halves + 1] = sub(fps, 16 * i - 15, 16 * i - 8) end
+end
+load_sites(halves)
+local spots, bodies, groups = {}, {}, {}
+do
+  local live, texts = {}, {}
+  for _, i in ipairs(old) do
+    if known[i] > 0 then
+      live[#live + 1] = text(known[i])
+    elseif known[i] <= -10 and mode == MODE_AGAIN then
+      texts[#texts + 1] = text(-known[i] - 10)
+    end
+  end
+  spots = spots_of(live)
+  if mode == MODE_AGAIN then
+    for _, id in ipairs(live) do
+      if spots[id].state == DEAD then texts[#texts + 1] = id end
+    end
+  end
+  for j, body in ipairs(hmget(P .. 'e', texts)) do
+    if not body then error('URLSIEVE broken: no text of entry ' .. texts[j]) end
+    bodies[texts[j]] = body
+    local _, _, _, grp = su(BODY, body)
+    groups[#groups + 1] = grp
+  end
+  for _, spot in pairs(spots) do groups[#groups + 1] = spot.grp end
+  if mode ~= MARK_KNOWN then
+    for _, list in ipairs({fresh, old}) do
+      for _, i in ipairs(list) do groups[#groups + 1] = sub(ARGV[first_tail + i], 17, 24) end
+    end
+  end
+  load_groups(groups)
+end
+
+-- who may come in: the sites' limits and the high-water mark hold for what is accepted for the first time
+local waiting, refused = tonumber(ARGV[6]) + n.pending + n.delayed, {}
+local coming = {} -- per site half, in this call
+local function refuse(i, priority)
+  local half = sub(fps, 16 * i - 15, 16 * i - 8)
+  local site = S[half]
+  local verdict
+  if site and site.limit and site.accepted + (coming[half] or 0) >= site.limit then
+    verdict = V_LIMIT
+  elseif mode ~= MARK_DONE and is_full(priority, waiting, policy.high_water) then
+    verdict = V_FULL
+  end
+  if not verdict then
+    coming[half] = (coming[half] or 0) + 1
+    waiting = waiting + 1
+    return false
+  end
+  verdicts[i] = verdict
+  refused[#refused + 1] = i
+  return true
+end
+local taken = fresh
+if mode ~= MARK_KNOWN then
+  taken = {}
+  for _, i in ipairs(fresh) do
+    local _, priority = pushed(i)
+    if not refuse(i, priority) then taken[#taken + 1] = i end
+  end
+end
+
+if #taken == 0 and #old == 0 and #refused == 0 then return {head(), string.rep(string.char(V_SEEN), many)} end
+begin()
+
+-- new ones
+local first_id = n.entry
+add('entry', #taken)
+add('seen', #taken)
+if mode == MARK_KNOWN then add('known', #taken) else add('accepted', #taken) end
+if mode == MARK_DONE then add('done', #taken) end
+local stamp, texts = sp('<Bd', 1, now), {}
+for j, i in ipairs(taken) do
+  local id, fp = first_id + j, sub(fps, 16 * i - 15, 16 * i)
+  local half = sub(fp, 1, 8)
+  verdicts[i] = V_NEW
+  ensure_site(half, names[half])
+  if mode == MARK_KNOWN then
+    mark(fp, '-1')
+  else
+    accept(fp, 1)
+    if mode ~= MARK_DONE or policy.keep_urls then
+      texts[#texts + 1] = text(id)
+      texts[#texts + 1] = stamp .. ARGV[first_tail + i]
+      local grp, priority, due = pushed(i)
+      ensure(grp, names[grp])
+      if mode == MARK_DONE then
+        mark(fp, with_text(id))
+      else
+        mark(fp, text(id))
+        local spot = {id = id, state = PENDING, class = NEW, grp = grp, fp = fp, priority = priority, seq = id, since = now, attempt = 0,
+          excused = 0, tail = ''}
+        if due then
+          spot.state, spot.time = DELAYED, due
+          enter(spot)
+        else
+          arrive(spot)
+        end
+      end
+    else
+      mark(fp, '0')
+    end
+  end
+end
+
+-- What was pushed first and what is pushed now: URL, site and group stay as first found; a dead one has kept what came with it.
+local TAIL = '<c16c8dddB'
+local function parts(tail)
+  local p = {}
+  local at
+  p.fp, p.grp, p.priority, p.depth, p.due, p.flags, at = su(TAIL, tail)
+  local sizes = {}
+  for i, bit in ipairs({2, 4, 8}) do
+    sizes[i] = 0
+    if math.floor(p.flags / bit) % 2 == 1 then sizes[i], at = su('<I', tail, at) end
+  end
+  for i = 1, 3 do
+    p[i] = sub(tail, at, at + sizes[i] - 1)
+    at = at + sizes[i]
+  end
+  p.url = sub(tail, at)
+  return p
+end
+local function merge(body, new, was_dead)
+  local first, again = parts(sub(body, 10)), parts(new)
+  local flags, sizes, values = first.flags % 2, '', ''
+  for i, bit in ipairs({2, 4, 8}) do
+    local value = again[i] == '' and was_dead and first[i] or again[i]
+    if value ~= '' then
+      flags, sizes, values = flags + bit, sizes .. sp('<I', #value), values .. value
+    end
+  end
+  return sp(TAIL, first.fp, first.grp, again.priority, again.depth, again.due, flags) .. sizes .. values .. first.url
+end
+
+-- Pending or delayed, with a new count of attempts, as the last to arrive. Its text and its group stay as first found.
+local function return_to_queue(i, id, fp, body, class)
+  local _, priority, due = pushed(i)
+  local new, grp = ARGV[first_tail + i], sub(ARGV[first_tail + i], 17, 24)
+  if body then
+    _, _, _, grp = su(BODY, body)
+    new = merge(body, new, class == RETRY)
+  end
+  texts[#texts + 1] = text(id)
+  texts[#texts + 1] = stamp .. new
+  ensure(grp, names[grp])
+  enter({id = id, state = due and DELAYED or PENDING, class = class, grp = grp, fp = fp, priority = priority, seq = take('entry'),
+    since = now, attempt = 0, excused = 0, time = due, tail = ''})
+  mark(fp, text(id))
+  return V_REQUEUED
+end
+
+local function undone(i, spot)
+  local _, priority, due = pushed(i)
+  if spot.state == PENDING or spot.state == DELAYED then
+    local changes, lifted, new_due = lift(spot.state, spot.priority, spot.state == DELAYED and spot.time or nil, priority, due, now)
+    if not changes then return V_SEEN end
+    leave(spot)
+    spot.priority, spot.time = lifted, new_due
+    if spot.state == DELAYED and not new_due then
+      spot.state, spot.seq, spot.since, spot.tail = PENDING, take('entry'), now, ''
+    end
+    enter(spot)
+    return V_RAISED
+  end
+  if mode ~= MODE_AGAIN then return V_SEEN end
+  if spot.state == DEAD then
+    leave(spot)
+    return return_to_queue(i, spot.id, spot.fp, bodies[text(spot.id)], RETRY)
+  end
+  local wanted = due or 0
+  spot.again = spot.again and math.min(spot.again, wanted) or wanted
+  spot.priority = math.max(spot.priority, priority)
+  keep(spot)
+  return V_REQUEUED
+end
+
+local function revive(i, fp, value)
+  local _, priority = pushed(i)
+  local class, id, body = REVISIT, nil, nil
+  if value == -1 then
+    if refuse(i, priority) then return verdicts[i] end
+    add('known', -1)
+    add('accepted', 1)
+    accept(fp, 1)
+  elseif value == -2 then
+    class = RETRY
+    add('dead', -1)
+  else
+    add('done', -1)
+    if value <= -10 then
+      id = -value - 10
+      body = bodies[text(id)]
+    end
+  end
+  return return_to_queue(i, id or take('entry'), fp, body, class)
+end
+
+for _, i in ipairs(old) do
+  local fp, value = sub(fps, 16 * i - 15, 16 * i), known[i]
+  if value > 0 then
+    verdicts[i] = undone(i, spots[text(value)])
+  elseif mode == MODE_AGAIN then
+    verdicts[i] = revive(i, fp, value)
+  end
+end
+spread('HSET', P .. 'e', texts)
+
+-- equals of one that was refused are refused too, not seen
+if #refused > 0 then
+  local by = {}
+  for i = 1, many do
+    local first = firsts[sub(fps, 16 * i - 15, 16 * i)]
+    local reason = REFUSALS[verdicts[first]]
+    if reason then
+      verdicts[i] = verdicts[first]
+      by[reason] = (by[reason] or 0) + 1
+    end
+  end
+  for reason, count in pairs(by) do tally('rejected', reason, count) end
+end
+finish()
+local answer = {}
+for from = 1, many, 1000 do answer[#answer + 1] = string.char(unpack(verdicts, from, math.min(from + 999, many))) end
+return {head(), table.concat(answer)}

@@ -1,0 +1,81 @@
+"""Offers in, verdicts out: one call per shard, all in one round trip; near the high-water mark in the batch's own order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from urlsieve.frontier.admit import HEADROOM
+from urlsieve.model import Mode, Offers
+from urlsieve.stores.protocol import Offered
+from urlsieve.stores.redis.job import Ask, Job
+from urlsieve.stores.redis.shards import Part, runs
+from urlsieve.stores.redis.wire import Argument, Call
+
+
+def offer(job: Job, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
+    verdicts = bytearray(len(offers.fingerprints) // 16)
+    mark = job.policy.high_water
+    stale = False
+    if mark is not None and mode not in (Mode.MARK_DONE, Mode.MARK_KNOWN) and job.shards.count > 1:
+        stale = _near_the_mark(job, offers, mode, generation, now, mark, verdicts)
+    else:
+        parts = job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN)
+        stale = _step(job, parts, mode, generation, now, [0] * len(parts), verdicts)
+    if stale:
+        return Offered(b"", True)
+    tally(job, "rejected", offers.rejected)
+    return Offered(bytes(verdicts))
+
+
+def tally(job: Job, kind: str, counts: object) -> None:
+    """Refused before the store: counted for the job. Read with the next answer, so it costs a round trip only where there are some."""
+    if isinstance(counts, dict) and counts:
+        flat: list[Argument] = [argument for reason, many in counts.items() for argument in (reason[:80], many)]
+        job.wire.ask([Call("job", job.key, ("tally", kind, *flat))])
+
+
+def _step(
+    job: Job, parts: Sequence[Part], mode: Mode, generation: int, now: float, elsewhere: Sequence[int], verdicts: bytearray
+) -> bool:
+    """Whether the caller's rules are old. `elsewhere`: URLs that wait in other shards."""
+    asks = [
+        Ask(part.shard, "offer", [int(mode), generation, others, part.fingerprints, *part.arguments()])
+        for part, others in zip(parts, elsewhere, strict=True)
+    ]
+    stale = False
+    for part, answer in zip(parts, job.ask(asks, now, sign=True), strict=True):
+        found = answer.values[0]
+        if found is None:
+            stale = True
+            continue
+        for i, verdict in zip(part.positions, found, strict=True):
+            verdicts[i] = verdict
+    return stale
+
+
+def _near_the_mark(job: Job, offers: Offers, mode: Mode, generation: int, now: float, mark: int, verdicts: bytearray) -> bool:
+    """The mark is the whole store's: each shard is told how many wait in the others. Where the batch may cross it, its stretches go one
+    after the other, so that the first come in; several workers at once may pass it by a batch each."""
+    have = waiting_by_shard(job)
+    waiting, many = sum(have), len(verdicts)
+    by_shard = job.shards.of_offers(offers)
+    if waiting + many < mark or waiting >= mark * HEADROOM:
+        parts = job.shards.parts(offers)
+        return _step(job, parts, mode, generation, now, [waiting - have[part.shard] for part in parts], verdicts)
+    for shard, positions in runs(by_shard):
+        part = job.shards.part(offers, shard, positions, texts=True)
+        if _step(job, [part], mode, generation, now, [sum(have) - have[shard]], verdicts):
+            return True
+        have[shard] = waiting_of(job, shard)
+    return False
+
+
+def waiting_by_shard(job: Job) -> list[int]:
+    """Pending and delayed URLs of each shard."""
+    calls = [Call("", "", ("HMGET", f"{key}n", "pending", "delayed")) for key in job.shards.keys]
+    return [sum(int(one or 0) for one in pair) for pair in job.wire.ask(calls)]
+
+
+def waiting_of(job: Job, shard: int) -> int:
+    (pair,) = job.wire.ask([Call("", "", ("HMGET", f"{job.shards.keys[shard]}n", "pending", "delayed"))])
+    return sum(int(one or 0) for one in pair)

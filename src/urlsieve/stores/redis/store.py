@@ -1,0 +1,240 @@
+"""The Redis store: the protocol's operations, each one script per shard, pipelined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from urlsieve.errors import ConfigError
+from urlsieve.model import Change, Counts, Entry, EntryInfo, GroupRow, Header, HealthChange, Mode, Offers, Policy, Row, SiteRow, State
+from urlsieve.stores.protocol import Leased, Offered
+from urlsieve.stores.redis import address as addresses
+from urlsieve.stores.redis import doctor, look, moving, pack, settle, verify
+from urlsieve.stores.redis.job import Ask, Job
+from urlsieve.stores.redis.lease import Rounds
+from urlsieve.stores.redis.offer import offer
+from urlsieve.stores.redis.wire import Argument, Call
+
+MOST_BLOB = 512 * 1024
+#: Waiters look at least this often (seconds): a worker killed between its step and the sign of it leaves no sign.
+LONGEST_BLIND = 1.0
+#: URLs that a purge drops in one call.
+PURGE_SLICE = 1000
+
+
+class RedisStore:
+    """See `urlsieve.stores.protocol.Store` for what each operation promises. What one shard does in a call is one step; a batch over
+    several shards is several."""
+
+    def __init__(self, job: Job, header: Header, home: int) -> None:
+        self._job = job
+        self.header = header
+        self.address = job.where
+        self._rounds = Rounds(job, home)
+
+    @classmethod
+    def bind(
+        cls,
+        text: str,
+        *,
+        header: Header,
+        policy: Policy,
+        domains: Callable[[str], Callable[[str], str]],
+        create: bool = True,
+        durability: str | None = None,
+        callers_clock: bool = False,
+        home: int = 0,
+    ) -> RedisStore:
+        """Opens the job; makes it with this header and policy if it is missing and `create`.
+
+        domains: the text of a pinned suffix list in, the function from a host to its registrable domain out. callers_clock: times are
+        those of the caller; else the server's. home: any number; the shard this worker begins with.
+        """
+        job = Job(addresses.parse(text), callers_clock=callers_clock)
+        try:
+            doctor.refuse_unsafe(job, durability)
+            bound = job.bind(header, policy, domains, create=create)
+            return cls(job, bound, home)
+        except BaseException:
+            job.wire.close()
+            raise
+
+    # -- policy and rules
+
+    def policy(self, *, fresh: bool = True) -> Policy:
+        if fresh:
+            self._job.read()
+        else:
+            self._job.wire.check()
+        return self._job.policy
+
+    def set_policy(self, **change: Any) -> None:
+        self._job.set_policy(change)
+
+    def rules(self) -> tuple[int, str]:
+        return self._job.rules()
+
+    def replace_rules(self, text: str, expected: int) -> bool:
+        return self._job.replace_rules(text, expected)
+
+    # -- the flow
+
+    def offer(self, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
+        self._job.wire.check()
+        return offer(self._job, offers, mode, generation, now)
+
+    def contains(self, offers: Offers) -> bytes:
+        self._job.wire.check()
+        flags = bytearray(len(offers.fingerprints) // 16)
+        calls: list[Call] = []
+        where: list[list[int]] = []
+        for shard, positions in self._job.shards.of_offers(offers).items():
+            by_site: dict[bytes, list[int]] = {}
+            for i in positions:
+                by_site.setdefault(offers.fingerprints[16 * i : 16 * i + 8], []).append(i)
+            for half, at in by_site.items():
+                key = self._job.shards.keys[shard].encode() + b"f" + half
+                calls.append(Call("", "", ("HMGET", key, *(offers.fingerprints[16 * i + 8 : 16 * i + 16] for i in at))))
+                where.append(at)
+        for at, answer in zip(where, self._job.wire.ask(calls) if calls else [], strict=True):
+            for i, mark in zip(at, answer, strict=True):
+                flags[i] = mark is not None
+        return bytes(flags)
+
+    def lease(
+        self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
+    ) -> Leased:
+        if groups is None:
+            return self._rounds.lease(limit, ttl, now, chance[:8])
+        return self._rounds.by_name(limit, ttl, now, chance[:8], groups, group_ids)
+
+    def extend(self, tokens: Sequence[str], ttl: float, now: float) -> bytes:
+        self._job.wire.check()
+        return settle.extend(self._job, tokens, ttl, now)
+
+    def load(self, tokens: Sequence[str], *, whole: bool = True) -> tuple[list[Row | None], dict[int, GroupRow]]:
+        self._job.wire.check()
+        return settle.load(self._job, tokens, whole, self._now)
+
+    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
+        self._job.wire.check()
+        return settle.settle(self._job, changes, health, now, clean=clean)
+
+    def forget(self, offers: Offers, now: float) -> int:
+        parts = self._job.shards.parts(offers, texts=False)
+        answers = self._job.ask([Ask(part.shard, "drop", [part.fingerprints, b""]) for part in parts], now, sign=True)
+        return sum(answer.values[0] for answer in answers)
+
+    def purge(self, site: str, site_id: int, now: float) -> int:
+        """In slices, each whole: others work meanwhile, and what they push of the site while it is purged may stay."""
+        shard, half = self._job.shards.of(site), pack.half_of(site_id)
+        total = 0
+        slice_of: list[bytes] = []
+        for url, _, _ in look.marks(self._job, shard, half):
+            slice_of.append(half + url)
+            if len(slice_of) == PURGE_SLICE:
+                total += self._drop(shard, slice_of, b"", now)
+                slice_of = []
+        return total + self._drop(shard, slice_of, half, now)
+
+    def _drop(self, shard: int, keys: Sequence[bytes], half: bytes, now: float) -> int:
+        return int(self._job.one(shard, "drop", [b"".join(keys), half], now, sign=True).values[0])
+
+    # -- sites and groups
+
+    def sites(self) -> Iterator[SiteRow]:
+        return look.sites(self._job)
+
+    def site(self, name: str, site_id: int) -> SiteRow | None:
+        return look.site(self._job, name, pack.half_of(site_id))
+
+    def limit(self, name: str, site_id: int) -> int | None:
+        return look.limit(self._job, name, pack.half_of(site_id))
+
+    def groups(self) -> Iterator[GroupRow]:
+        return look.groups(self._job, self._now)
+
+    def group(self, name: str, group_id: int, *, counted: bool = False) -> GroupRow | None:
+        return look.group(self._job, name, pack.half_of(group_id), counted, self._now)
+
+    def update_site(self, name: str, site_id: int, **change: Any) -> None:
+        limit = change.pop("limit")
+        if change:
+            raise ConfigError(f"a site has no setting {next(iter(change))!r}")
+        self._job.one(self._job.shards.of(name), "site", [pack.half_of(site_id), name, "" if limit is None else limit], self._now)
+
+    def update_group(self, name: str, group_id: int, now: float, **change: Any) -> None:
+        arguments: list[Argument] = [pack.half_of(group_id), name]
+        for field, value in change.items():
+            if field not in ("delay", "concurrency", "paused", "blocked_until", "unblocked"):
+                raise ConfigError(f"a group has no setting {field!r}")
+            arguments += (field, "" if value is None else int(value) if isinstance(value, (bool, int)) else repr(value))
+        self._job.one(self._job.shards.of(name), "group", arguments, now, sign=True)
+
+    def blob(self, name: str, key: str, now: float) -> bytes | None:
+        value: bytes | None = self._job.one(self._job.shards.of(name), "blob", [_blob(name, key), b""], now).values[0]
+        return value
+
+    def set_blob(self, name: str, key: str, value: bytes | None, now: float, ttl: float) -> None:
+        if value is not None and len(value) > MOST_BLOB:
+            raise ConfigError(f"the blob {key!r} of {name} has {len(value)} bytes; at most {MOST_BLOB} are kept")
+        arguments: list[Argument] = [_blob(name, key), b"" if value is None else value, "" if value is None else repr(float(ttl))]
+        self._job.one(self._job.shards.of(name), "blob", arguments, now)
+
+    # -- locks
+
+    def lock(self, name: str, owner: str, ttl: float, now: float) -> tuple[int | None, str]:
+        arguments: list[Argument] = ["lock", name, owner, repr(float(ttl)), repr(now), self._job.clock]
+        ((token, holder),) = self._job.wire.ask([Call("job", self._job.key, arguments)])
+        return None if token is None else int(token), holder.decode()
+
+    def unlock(self, name: str, token: int) -> bool:
+        return bool(self._job.wire.ask([Call("job", self._job.key, ("unlock", name, token))])[0])
+
+    # -- looking
+
+    def info(self, site: str, fingerprint: bytes) -> EntryInfo:
+        return look.info(self._job, site, fingerprint, self._now)
+
+    def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
+        return moving.entries(self._job, now, states)
+
+    def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
+        return moving.admit(self._job, entries, now, skipped)
+
+    def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
+        return look.ready(self._job, now, groups, group_ids)
+
+    def counts(self, now: float) -> Counts:
+        return look.counts(self._job, now)
+
+    def verify(self, deep: bool = False) -> list[str]:
+        return verify.verify(self._job, deep=deep)
+
+    def doctor(self) -> list[tuple[str, str, str]]:
+        return doctor.doctor(self._job)
+
+    def backup(self, place: str) -> None:
+        raise ConfigError(
+            f"the store {self.address} is backed up by its server (BGSAVE, or a copy of its append-only file); "
+            "export copies its URLs to a file"
+        )
+
+    def changed(self) -> object:
+        (sign,) = self._job.wire.ask([Call("", "", ("GET", self._job.signs))])
+        return sign, int(time.monotonic() / LONGEST_BLIND)
+
+    @property
+    def _now(self) -> float:
+        """For questions that bring no time of their own."""
+        return time.time()
+
+    def close(self) -> None:
+        self._job.wire.close()
+
+
+def _blob(name: str, key: str) -> bytes:
+    """No name ends where another's key begins."""
+    return b"%d:%s:%s" % (len(name.encode()), name.encode(), key.encode())
