@@ -120,7 +120,7 @@ def _folder(address: object) -> Path:
     if place == "memory:":
         raise ConfigError("a store in memory has no folder: give the folder of a store")
     if _is_redis(place):
-        raise ConfigError("a store on a Redis server has no folder: its server makes and restores its backups; export and import move its URLs")
+        raise ConfigError("a store on a Redis server has no folder: the server makes and restores backups; export and import move its URLs")
     return Path(place).absolute()
 
 
