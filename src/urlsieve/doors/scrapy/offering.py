@@ -1,0 +1,84 @@
+"""Requests in, the store's verdict on each out: what Scrapy's duplicate filter and queue are together.
+
+A request that may be filtered is offered as new. One with `dont_filter` is too, and if its identity is taken already it is asked for
+again: an entry that is done (or dead) returns with what this request carries; while another of the same identity still waits or is being
+worked on, what this request carries becomes part of its own identity, so that neither is lost and the very same request does not wait
+twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from urlsieve.doors.scrapy.identity import again_variant
+from urlsieve.model import URLItem
+from urlsieve.sieve import Sieve
+
+_GONE = frozenset({"done", "dead", "known", "unseen"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A request as it is written down. `again`: it must not be filtered."""
+
+    request: Any
+    url: str
+    variant: bytes
+    priority: int
+    depth: int
+    via: str | None
+    group: str | None
+    written: dict[str, Any]
+    again: bool = False
+
+    def item(self, variant: bytes) -> URLItem:
+        return URLItem(
+            self.url,
+            priority=self.priority,
+            depth=self.depth,
+            via=self.via,
+            group=self.group,
+            meta=self.written,
+            variant=variant,
+        )
+
+
+class Offering:
+    """Repeating a step that may have been done already is harmless: what was taken is then seen."""
+
+    #: Requests in one step.
+    MOST = 1000
+
+    def __init__(self, sieve: Sieve) -> None:
+        self._sieve = sieve
+
+    def take(self, offers: list[Offer]) -> list[tuple[Offer, str]]:
+        """One verdict each: new, seen, requeued, or rejected:<reason>."""
+        verdicts = self._sieve.push([offer.item(offer.variant) for offer in offers]).verdicts
+        answers = list(zip(offers, verdicts, strict=True))
+        taken = [i for i, (offer, verdict) in enumerate(answers) if offer.again and verdict == "seen"]
+        if taken:
+            for i, verdict in zip(taken, self._ask_again([offers[i] for i in taken]), strict=True):
+                answers[i] = (offers[i], verdict)
+        return answers
+
+    def _ask_again(self, offers: list[Offer]) -> list[str]:
+        returning: dict[tuple[str, bytes], int] = {}
+        verdicts = ["seen"] * len(offers)
+        for i, offer in enumerate(offers):
+            place = (self._sieve.canonicalizer.canonicalize(offer.url), offer.variant)
+            if place not in returning and self._sieve.info(offer.url, variant=offer.variant).state in _GONE:
+                returning[place] = i
+        self._push(list(returning.values()), offers, verdicts, own=False)
+        # not taken as what they are: another waits, or was faster
+        rest = [i for i, verdict in enumerate(verdicts) if verdict not in ("new", "requeued")]
+        self._push(rest, offers, verdicts, own=True)
+        return verdicts
+
+    def _push(self, at: list[int], offers: list[Offer], verdicts: list[str], *, own: bool) -> None:
+        if not at:
+            return
+        items = [offers[i].item(again_variant(offers[i].variant, offers[i].written) if own else offers[i].variant) for i in at]
+        for i, verdict in zip(at, self._sieve.push(items, mode="again").verdicts, strict=True):
+            verdicts[i] = verdict

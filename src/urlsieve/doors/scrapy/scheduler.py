@@ -1,0 +1,374 @@
+"""Scrapy's scheduler interface, answered at once; the store is asked by the desk's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.request import fingerprint
+from twisted.internet.defer import Deferred, succeed
+
+from urlsieve.doors.scrapy import options, taps, wire
+from urlsieve.doors.scrapy.desk import Desk, Round
+from urlsieve.doors.scrapy.hands import Hands, Root, Work
+from urlsieve.doors.scrapy.identity import variant_of
+from urlsieve.doors.scrapy.offering import Offer
+from urlsieve.doors.scrapy.outcome import REDIRECTED, outcome_of
+from urlsieve.doors.scrapy.waiting import Kept, Waiting
+from urlsieve.errors import ConfigError, InvalidURL, UrlsieveError, mask_userinfo
+from urlsieve.model import Lease, Outcome
+from urlsieve.sieve import Sieve
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that a store which does not answer may hold up the end of the spider.
+GRACE = 10.0
+#: Why the spider was closed, when the store was.
+STORE_ERROR = "urlsieve_store_error"
+#: Settings of DUPEFILTER_CLASS that promise nothing else than the store does.
+USUAL_FILTERS = ("scrapy.dupefilters.RFPDupeFilter", "urlsieve.doors.scrapy.DupeFilter")
+#: Different complaints that are said aloud.
+MOST_TOLD = 100
+
+
+class Scheduler:
+    """SCHEDULER = "urlsieve.doors.scrapy.Scheduler". One per crawler; every call comes from the crawler's event loop."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._stats: Any = crawler.stats
+        self._hands, self._waiting = Hands(), Waiting()
+        self._successors: dict[Request, Work] = {}
+        self._elsewhere: set[bytes] = set()  # fingerprints of what no store takes (file:, data:)
+        self._asked = 0
+        self._idle_upto: int | None = None
+        self._broken = self._closed = False
+        self._desk: Desk
+        self._open = False
+        self._ended: Deferred[None] = Deferred()
+        self._told: set[str] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    # -- Scrapy's side
+
+    def open(self, spider: Spider) -> Deferred[None]:
+        """Fires when the store is open; fails with what is wrong with it. ConfigError for settings that are missing, unknown or senseless:
+        here and not in from_crawler, because of an error there Scrapy tells nothing."""
+        self._spider = spider
+        self._options = chosen = options.read(self._crawler.settings)
+        if self._crawler.settings.get("DUPEFILTER_CLASS") not in USUAL_FILTERS:
+            logger.warning("DUPEFILTER_CLASS is not used: the store tells which requests were seen")
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise ConfigError("urlsieve's scheduler needs Scrapy's asyncio reactor: leave TWISTED_REACTOR as it is by default") from None
+        self._opened: Deferred[None] = Deferred()
+        self._wake = taps.attach(self._crawler, self)
+        self._crawler.signals.connect(self._spider_error, signal=signals.spider_error)
+        self._desk = Desk(
+            chosen.store,
+            chosen.opening,
+            lease=chosen.lease,
+            idle_wait=chosen.idle_wait,
+            patience=chosen.patience,
+            opened=lambda found: self._post(self._on_open, found),
+            tell=lambda done: self._post(self._on_round, done),
+            ended=lambda error: self._post(self._on_end, error),
+        )
+        self._desk.start()
+        self._open = True
+        return self._opened
+
+    def close(self, reason: str) -> Deferred[None]:
+        """Fires when what was done is settled and what was not is given back."""
+        self._closed = True
+        alone = self._waiting.kept_alone()
+        if alone:
+            logger.warning("%d requests that could not be written to the store are dropped with the spider", alone)
+            self._inc("urlsieve/dropped_at_close", alone)
+        if not self._open:
+            return succeed(None)
+        self._desk.close(GRACE)
+        return self._ended
+
+    def has_pending_requests(self) -> bool:
+        """Here, on the desk, or in the store and due soon."""
+        if self._broken:
+            return False
+        return len(self._waiting) > 0 or self._idle_upto != self._desk.submitted
+
+    def enqueue_request(self, request: Request) -> bool:
+        """False: it was dropped here and now. True: it will be offered to the store, which may still know it: then `request_dropped` is
+        sent when it says so. Never raises: Scrapy would lose more than this request."""
+        replaced = self._successors.pop(request, None)
+        try:
+            return self._enqueue(request, replaced or self._current(), replaced is not None)
+        except UrlsieveError as error:
+            logger.error("Request %s is dropped: %s", shown(request), error, extra={"spider": self._spider})
+            self._inc("urlsieve/rejected/invalid_request")
+            return False
+
+    def next_request(self) -> Request | None:
+        taps.CURRENT.set(None)  # what starts from here is nobody's output
+        if self._closed or self._broken:
+            return None
+        self._ask()
+        while (found := self._waiting.next()) is not None:
+            if isinstance(found, Kept):
+                self._hands.begin(found.request, found.root, stands=found.stands)
+                self._count("dequeued", "memory")
+                return found.request
+            request = self._read(found)
+            if request is not None:
+                self._hands.begin(request, found, stands=True)
+                self._count("dequeued", "urlsieve")
+                return request
+        return None
+
+    # -- in
+
+    def _enqueue(self, request: Request, origin: Work | None, replaces: bool) -> bool:
+        variant = variant_of(request)
+        if origin is not None and (replaces or request.dont_filter) and self._stands_for(request, variant, origin):
+            # a retry, or a redirect to another spelling: the lease is ours until this one is done
+            origin.succeeded = origin.succeeded or replaces
+            self._keep(request, origin.root, stands=True)
+            self._inc("urlsieve/under_same_lease")
+            return True
+        try:
+            fingerprint = self._canonicalizer.fingerprint(request.url, variant=variant)
+        except InvalidURL as refused:
+            return self._refused(request, refused.reason, origin)
+        try:
+            written = wire.write(request, self._spider, with_url=request.dont_filter)
+        except wire.Unwritable as why:
+            self._complain(request, str(why))
+            return self._aside(request, fingerprint, origin)
+        self._desk.offer(self._offer(request, variant, written))
+        return True
+
+    def _stands_for(self, request: Request, variant: bytes, origin: Work) -> bool:
+        """Whether it asks for the same as the leased request from which it came."""
+        if origin.root is None or not origin.stands:
+            return False
+        before = origin.request
+        try:
+            print_of = self._canonicalizer.fingerprint
+            return print_of(request.url, variant=variant) == print_of(before.url, variant=variant_of(before))
+        except InvalidURL:
+            return False
+
+    def _offer(self, request: Request, variant: bytes, written: dict[str, Any]) -> Offer:
+        depth, referer = request.meta.get("depth"), request.headers.get("Referer")
+        return Offer(
+            request,
+            url=request.url,
+            variant=variant,
+            priority=request.priority,
+            depth=depth if type(depth) is int and depth > 0 else 0,
+            via=referer.decode("latin-1") if referer else None,
+            group=self._group(request),
+            written=written,
+            again=request.dont_filter,
+        )
+
+    def _group(self, request: Request) -> str | None:
+        """A download slot of the user's own is a group of its own; Scrapy's usual one is the host, as ours is."""
+        slot = request.meta.get("download_slot")
+        return slot if isinstance(slot, str) and slot and slot != urlparse_cached(request).hostname else None
+
+    def _refused(self, request: Request, reason: str, origin: Work | None) -> bool:
+        """URLs that no store takes. Those of other schemes (file:, data:) are Scrapy's business all the same."""
+        if reason == "scheme":
+            return self._aside(request, fingerprint(request), origin)
+        self._once(logging.WARNING, reason, "Request %s is dropped: its URL is refused as %r", shown(request), reason)
+        self._inc(f"urlsieve/rejected/{reason}")
+        return False
+
+    def _complain(self, request: Request, why: str) -> None:
+        self._inc("scheduler/unserializable")
+        message = (
+            "Request %s cannot be written to the store: %s. It waits in memory, for this process only; after a crash it comes back with "
+            "the page it was found on. The same is said once"
+        )
+        self._once(logging.ERROR, why, message, shown(request), why)
+
+    def _aside(self, request: Request, fingerprint: bytes, origin: Work | None) -> bool:
+        """In memory, filtered within this process, and under the lease of the page that led to it, if one did."""
+        if not request.dont_filter:
+            if fingerprint in self._elsewhere:
+                self._filtered(request)
+                return False
+            self._elsewhere.add(fingerprint)
+        root = origin.root if origin is not None else None
+        if root is None:
+            self._inc("urlsieve/not_durable")
+        self._keep(request, root, stands=False)
+        return True
+
+    def _keep(self, request: Request, root: Root | None, *, stands: bool) -> None:
+        self._waiting.keep(Kept(request, root, stands))
+        self._count("enqueued", "memory")
+
+    # -- out
+
+    def _ask(self) -> None:
+        ahead, wanted = len(self._waiting.leased) + self._asked, self._options.prefetch
+        if ahead <= wanted // 2:
+            self._asked += wanted - ahead
+            self._desk.want(wanted - ahead)
+
+    def _read(self, root: Root) -> Request | None:
+        lease = root.lease
+        try:
+            return wire.read(lease.url, lease.meta, lease.priority, self._spider)
+        except wire.Unreadable as why:
+            self._once(logging.ERROR, str(why), "A request for %s cannot be read from the store: %s", mask_userinfo(lease.url), why)
+            self._inc("urlsieve/unreadable")
+            self._settle(self._hands.leave(root, Outcome("fail", reason=f"unreadable: {why}")))
+            return None
+
+    # -- what the taps tell
+
+    def work_of(self, request: Request) -> Work | None:
+        return self._hands.works.get(request)
+
+    def replaced(self, work: Work, successor: Request) -> None:
+        self._successors[successor] = work
+        self._loop.call_soon(self._end_replaced, work, successor)
+
+    def _end_replaced(self, work: Work, successor: Request) -> None:
+        self._successors.pop(successor, None)  # it is still there if some component dropped it
+        self._settle(self._hands.end(work, None if work.succeeded else REDIRECTED))
+
+    def processed(self, work: Work, result: Response | Failure) -> None:
+        self._settle(self._hands.end(work, outcome_of(work, result)))
+
+    def _spider_error(self, failure: Failure) -> None:
+        work = taps.CURRENT.get()
+        if work is not None:
+            work.error = f"{type(failure.value).__name__} in the callback"
+
+    def _current(self) -> Work | None:
+        """Whose output this is, if that is still being processed."""
+        work = taps.CURRENT.get()
+        return work if work is not None and not work.ended else None
+
+    def _settle(self, ending: tuple[Lease, Outcome] | None) -> None:
+        if ending is not None:
+            self._desk.settle(*ending)
+
+    # -- what the desk tells
+
+    def _post(self, call: Callable[[Any], None], value: object) -> None:
+        """From the desk's thread into the loop."""
+        try:
+            self._loop.call_soon_threadsafe(call, value)
+        except RuntimeError:  # the loop is closed: the process is ending without us, and leases come back by themselves
+            logger.debug("the event loop has ended before the store was closed")
+
+    def _on_open(self, found: Sieve | Exception) -> None:
+        if isinstance(found, Exception):
+            self._broken = True
+            self._ended.callback(None)
+            self._opened.errback(found)
+            return
+        self._canonicalizer = found.canonicalizer
+        self._opened.callback(None)
+
+    def _on_round(self, done: Round) -> None:
+        if done.trouble:
+            self._inc("urlsieve/store_errors")
+            self._once(logging.WARNING, done.trouble, "The store does not answer; it is asked again: %s", done.trouble)
+        for offer, verdict in done.offered:
+            self._on_verdict(offer, verdict)
+        for state, many in done.settled.items():
+            self._inc(f"urlsieve/settled/{state}", many)
+        for token in done.lost:
+            self._on_lost(token)
+        self._asked -= len(done.leases)
+        for lease in done.leases:
+            self._waiting.lease(self._hands.take(lease))
+        if done.idle:
+            self._on_idle(done)
+        if done.leases or done.idle:
+            self._wake()
+
+    def _on_verdict(self, offer: Offer, verdict: str) -> None:
+        if verdict in ("new", "requeued", "raised"):
+            self._count("enqueued", "urlsieve")
+            return
+        if verdict == "seen":
+            self._filtered(offer.request)
+        else:
+            reason = verdict.partition(":")[2]
+            self._once(logging.WARNING, verdict, "Request %s is dropped: the store refuses it as %r", shown(offer.request), reason)
+            self._inc(f"urlsieve/rejected/{reason}")
+        if not self._closed:
+            self._crawler.signals.send_catch_log(signals.request_dropped, request=offer.request, spider=self._spider)
+
+    def _filtered(self, request: Request) -> None:
+        logger.debug("Filtered duplicate request: %s", shown(request), extra={"spider": self._spider})
+        self._inc("dupefilter/filtered")
+
+    def _on_lost(self, token: str) -> None:
+        self._inc("urlsieve/leases_lost")
+        root = self._hands.roots.get(token)
+        if root is not None and self._waiting.drop(root):
+            self._hands.roots.pop(token, None)
+
+    def _on_idle(self, done: Round) -> None:
+        if done.left and self._idle_upto != done.upto:
+            wait = self._options.idle_wait
+            logger.info("%d requests stay in the store: none is due within %s seconds (URLSIEVE_IDLE_WAIT)", done.left, wait)
+        self._idle_upto = done.upto
+
+    def _on_end(self, error: Exception | None) -> None:
+        if error is not None:
+            self._broken = True
+            where = mask_userinfo(self._options.store)
+            logger.error("The store %s has failed: %s. The spider closes; what was not settled comes back", where, error)
+            if not isinstance(error, UrlsieveError):
+                logger.error("This is a fault of urlsieve:", exc_info=error)
+            if not self._closed:
+                self._loop.create_task(self._give_up())
+        self._ended.callback(None)
+
+    async def _give_up(self) -> None:
+        engine: Any = self._crawler.engine
+        if hasattr(engine, "close_spider_async"):
+            await engine.close_spider_async(reason=STORE_ERROR)
+        else:  # Scrapy 2.13
+            await maybe_deferred_to_future(engine.close_spider(self._spider, reason=STORE_ERROR))
+
+    # -- counting and saying
+
+    def _inc(self, name: str, many: int = 1) -> None:
+        self._stats.inc_value(name, many)
+
+    def _count(self, what: str, where: str) -> None:
+        self._inc(f"scheduler/{what}")
+        self._inc(f"scheduler/{what}/{where}")
+
+    def _once(self, level: int, key: str, message: str, *values: object) -> None:
+        """The first of its kind at its level, the others for those who debug."""
+        first = key not in self._told and len(self._told) < MOST_TOLD
+        self._told.add(key)
+        logger.log(level if first else logging.DEBUG, message, *values, extra={"spider": self._spider})
+
+
+def shown(request: Request) -> str:
+    return f"<{request.method} {mask_userinfo(request.url)}>"
