@@ -97,6 +97,21 @@ def test_a_robots_txt_that_redirects_to_a_private_address_is_refused(serve, craw
     assert {} == dict(site.asked)
 
 
+def test_a_sitemap_that_names_a_private_address_is_not_gone_to(serve, crawl, monkeypatch):
+    from aiohttp import web
+
+    inside = serve({"/": lambda _: page(), "/map.xml": lambda _: page()}, host="127.0.0.2")
+    site = serve({"/": lambda _: page()})
+    site.pages["/robots.txt"] = lambda _: web.Response(text=f"Sitemap: {site.url}/i.xml\nSitemap: {inside.url}/map.xml")
+    index = f"<sitemapindex><sitemap><loc>{inside.url}/map.xml?2</loc></sitemap><sitemap><loc>{site.url}/map.xml</loc></sitemap></sitemapindex>"
+    site.pages["/i.xml"] = lambda _: web.Response(text=index)
+    site.pages["/map.xml"] = lambda _: web.Response(text=f"<urlset><url><loc>{inside.url}/</loc></url></urlset>")
+    monkeypatch.setattr(address, "is_public", lambda ip: ip == "127.0.0.1")
+    result = crawl(site.url + "/", allow_private=False, from_sitemap=["auto"])
+    assert [] == inside.log
+    assert {"address": 3} == result.report["skipped"]
+
+
 def test_a_proxy_of_the_environment_is_not_used(serve, monkeypatch):
     """It would connect for us, and nobody would check where to."""
     proxy = serve({"/": lambda _: page()})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -57,44 +58,50 @@ def extract(body: bytes, *, url: str, charset: str | None = None) -> Page:
     exact = urlsieve.Canonicalizer(profile="exact", encoding=query)
     base = _base(tree, url, exact)
     nodes = tree.css("a[href], area[href], iframe[src], frame[src], link[href]")
-    found = [(node, href) for node in nodes if (href := _href(node))]
-    keys = exact.canonicalize_many([href for _, href in found], base=base)
+    found = [element for node in nodes if (element := _element(node)) is not None]
+    keys = exact.canonicalize_many([element.href for element in found], base=base)
     everywhere = _forbids_following(tree)
     followed: dict[str, bool] = {}
     canonical: str | None = None
     alternates: dict[tuple[str, str], None] = {}
-    for (node, href), key in zip(found, keys, strict=True):
-        link = href if key is None else key + _route(href)
-        rel = _words(node, "rel")
-        followed[link] = followed.get(link, False) or not (everywhere or "nofollow" in rel)
-        if node.tag == "link" and key is not None:
-            if "canonical" in rel:
+    for element, key in zip(found, keys, strict=True):
+        link = element.href if key is None else key + _route(element.href)
+        followed[link] = followed.get(link, False) or not (everywhere or "nofollow" in element.rel)
+        if element.hreflang is not None and key is not None:
+            if "canonical" in element.rel:
                 canonical = canonical or link
             else:
-                alternates[((node.attributes.get("hreflang") or "")[:LONGEST_LANGUAGE], link)] = None
+                alternates[(element.hreflang[:LONGEST_LANGUAGE], link)] = None
     return Page(list(followed), frozenset(link for link, follow in followed.items() if not follow), canonical, tuple(alternates))
 
 
-def _href(node: LexborNode) -> str | None:
-    """What an element leads to; None: it is no link to a page."""
-    if node.tag in ("iframe", "frame"):
-        return node.attributes.get("src") or None
-    if node.tag == "link":
-        rel = _words(node, "rel")
-        if "canonical" not in rel and not ("alternate" in rel and node.attributes.get("hreflang")):
-            return None
-    return node.attributes.get("href") or None
+class _Element(NamedTuple):
+    """`hreflang`: of a link element only, empty where it has none."""
+
+    href: str
+    rel: list[str]
+    hreflang: str | None
 
 
-def _words(node: LexborNode, name: str) -> list[str]:
-    return (node.attributes.get(name) or "").lower().split()
+def _element(node: LexborNode) -> _Element | None:
+    """None: it is no link to a page."""
+    tag, attributes = node.tag, node.attributes  # once: selectolax makes the dict at every access
+    href = attributes.get("src" if tag in ("iframe", "frame") else "href")
+    if not href:
+        return None
+    rel = (attributes.get("rel") or "").lower().split()
+    if tag != "link":
+        return _Element(href, rel, None)
+    hreflang = attributes.get("hreflang") or ""
+    return _Element(href, rel, hreflang) if "canonical" in rel or ("alternate" in rel and hreflang) else None
 
 
 def _forbids_following(tree: LexborHTMLParser) -> bool:
     """`<meta name=robots content=nofollow>` speaks for every link of the page."""
     for node in tree.css("meta[name][content]"):
-        if _words(node, "name") == ["robots"]:
-            said = (node.attributes.get("content") or "").lower().replace(",", " ").split()
+        attributes = node.attributes
+        if (attributes.get("name") or "").strip().lower() == "robots":
+            said = (attributes.get("content") or "").lower().replace(",", " ").split()
             if "nofollow" in said or "none" in said:
                 return True
     return False

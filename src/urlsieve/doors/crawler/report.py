@@ -54,7 +54,10 @@ class Tally:
         else:
             self.states[state] += 1
         if outcome.kind == "fail":
-            self.failures[outcome.reason or "fail"] += 1
+            reason = outcome.reason or "fail"
+            # servers write these texts: there may be any number of them
+            known = reason in self.failures or len(self.failures) < MOST_REASONS
+            self.failures[reason if known else "others"] += 1
 
     def as_dict(self, store: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -116,6 +119,8 @@ SITEMAPS = {
     "left_out": "further ones out of scope, or too deep",
 }
 SAID = {"canonical": "themselves as canonical", "canonical_elsewhere": "another page as canonical", "hreflang": "other languages"}
+#: Different reasons of failures that are told apart.
+MOST_REASONS = 1_000
 #: Lines of one kind in a report for people.
 SHOWN = 10
 ENDS = {"empty": "nothing is left", "max_pages": "--max-pages reached", "interrupted": "interrupted", "": "by an error"}

@@ -27,6 +27,8 @@ from urlsieve.doors.crawler.sitemap import MOST_BYTES
 from urlsieve.doors.crawler.visited import Visited
 
 MOST_REDIRECTS = 10
+#: In memory at the same time: each may have 50 MB.
+MOST_SITEMAPS = 4
 #: A longer pause between two requests to one host is not slept through with a lease in hand: the group waits in the store.
 LONGEST_PAUSE = 5.0
 
@@ -42,12 +44,17 @@ class Visitor:
     delay: float
     stopping: asyncio.Event
     pace: Pace | None = None
+    _sitemaps: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_SITEMAPS))
     _exact: urlsieve.Canonicalizer = field(default_factory=lambda: urlsieve.Canonicalizer(profile="exact"))
 
     async def visit(self, lease: Lease) -> Visited:
         """Never raises for what a server does; errors of the store go through."""
         try:
-            visited = await self._chain(lease)
+            if listing.is_sitemap(lease):
+                async with self._sitemaps:
+                    visited = await self._chain(lease)
+            else:
+                visited = await self._chain(lease)
         except NotForUs as no:
             visited = Visited(Outcome("skip", reason=no.reason), fetched=no.reason != "address")
         except FetchFailed as failure:

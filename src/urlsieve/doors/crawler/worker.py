@@ -16,6 +16,7 @@ from urlsieve.doors.crawler.evidence import Evidence
 from urlsieve.doors.crawler.report import Progress, Tally
 from urlsieve.doors.crawler.visit import Visitor
 from urlsieve.doors.crawler.visited import Visited
+from urlsieve.errors import UrlsieveError
 
 #: Seconds a stopping worker gives the requests that are under way.
 GRACE = 5.0
@@ -88,7 +89,11 @@ class Worker:
         except asyncio.CancelledError:
             visited = Visited(Outcome("release"))
         if self.evidence is not None and visited.evidence:
-            self.evidence.write(visited.evidence)
+            try:
+                self.evidence.write(visited.evidence)
+            except UrlsieveError:
+                await self.sieve.settle([(lease, Outcome("release"))])
+                raise
         settled = await self.sieve.settle([(lease, visited.outcome)])
         self.tally.add(visited, settled[0].state)
         if visited.note is not None:
