@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ def run(arguments: list[str]) -> int:
     namespace = parser.parse(arguments)
     base = usable_base(namespace.base)
     urls = [as_found(url) for url in (namespace.url, namespace.other) if url is not None]
-    if namespace.store or os.environ.get("URLSIEVE_STORE"):
+    if namespace.store:
         with open_sieve(namespace) as sieve:
             explanation = sieve.canonicalizer.explain(*urls, base=base)
             known = [_known(sieve, key) for key in explanation.keys]

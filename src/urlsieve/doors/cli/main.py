@@ -38,6 +38,7 @@ COMMANDS = {
     "verify": "check that a store is sound",
     "upgrade": "make a store of an older version one of this version",
     "doctor": "look for what may go wrong with a store",
+    "completion": "complete commands and options in a shell",
     "crawl": "fetch pages with the reference crawler",
     "demo": "an incremental crawl of a made site, with a killed worker",
 }
@@ -79,18 +80,23 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(f"there is no command {name!r}{_nearest(name)}; urlsieve --help lists them")
     import importlib
 
-    run = importlib.import_module(f"urlsieve.doors.cli.{_MODULES.get(name, name)}").run
+    run = importlib.import_module(module_of(name)).run
     return int(run(rest))
 
 
+def module_of(name: str) -> str:
+    return f"urlsieve.doors.cli.{_MODULES.get(name, name)}"
+
+
 def _help() -> str:
-    commands = "".join(f"  {name:<9}{what}\n" for name, what in COMMANDS.items())
+    commands = "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
     return (
         "usage: urlsieve COMMAND [OPTION…] [FILE…]      urlsieve COMMAND --help      urlsieve --version\n\n"
         "The URL repository of a crawler: every URL may be put in many times and comes out once.\n\n"
         f"{commands}\n"
-        "The store is named by --store or $URLSIEVE_STORE. Exit status: 0 ok, 1 answered no, 2 usage or unreadable input,\n"
-        "3 store missing, unavailable or full, 4 store corrupt or mismatched, 5 partial, 130 interrupted.\n"
+        "The store is named by --store, $URLSIEVE_STORE, or store = … in ./urlsieve.toml; all options can be set so.\n"
+        "Exit status: 0 ok, 1 answered no, 2 usage or unreadable input, 3 store missing, unavailable or full,\n"
+        "4 store corrupt or mismatched, 5 partial, 130 interrupted.\n"
         "example: urlsieve uniq urls.txt > new.txt\n"
     )
 

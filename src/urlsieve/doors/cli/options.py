@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from urlsieve.doors.cli.failures import UsageError
 from urlsieve.doors.cli.output import Output
+from urlsieve.doors.cli.parsers import Ask, Asked
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -28,8 +29,13 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self.command = command
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
+        if isinstance(arguments, Ask):
+            raise Asked(self)
+        if not {"-h", "--help"} & set(arguments):  # help is there also for who has a setting that is wrong
+            self._take_settings()
         # `-0` is an option of ours; that alone must not make argparse take the value of `--priority -5` for one.
         del self._has_negative_number_optionals[:]
         known, rest = self.parse_known_intermixed_args(_guarded(arguments))
@@ -41,6 +47,12 @@ class Parser(argparse.ArgumentParser):
             elif isinstance(value, list):
                 setattr(known, name, [one.lstrip(_GUARD) if isinstance(one, str) else one for one in value])
         return known
+
+    def _take_settings(self) -> None:
+        if os.path.lexists("urlsieve.toml") or any(name.startswith("URLSIEVE_") for name in os.environ):
+            from urlsieve.doors.cli import settings
+
+            settings.apply(self)
 
     def _nearest(self, word: str) -> str:
         import difflib
@@ -199,10 +211,9 @@ def usable_base(text: str | None) -> str | None:
 
 
 def store_address(namespace: argparse.Namespace) -> str:
-    address = namespace.store or os.environ.get("URLSIEVE_STORE")
-    if not address:
+    if not namespace.store:
         raise UsageError("no store is named; use --store DIRECTORY or set URLSIEVE_STORE (memory: is one that is gone at the end)")
-    return str(address)
+    return str(namespace.store)
 
 
 def open_sieve(namespace: argparse.Namespace, *, create: bool = False) -> Sieve:

@@ -82,11 +82,9 @@ class _Job(NamedTuple):
 
 
 def _run(namespace: argparse.Namespace, form: Form, tally: Tally) -> None:
-    import os
-
     with ExitStack() as stack:
         sieve = None
-        if namespace.store or os.environ.get("URLSIEVE_STORE"):
+        if namespace.store:
             sieve = stack.enter_context(open_sieve(namespace, create=True))
         output = stack.enter_context(Output(namespace.output, force=namespace.force, check=form.lines.refuse))
         rejects = stack.enter_context(Rejects(namespace, form.lines, output))
