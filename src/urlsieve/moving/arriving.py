@@ -185,7 +185,7 @@ class Arrival:
         given = [entry for _, entry in waiting]
         texts = [b"" if entry.url is None else as_given(entry.url) for entry in given]
         keys = self._canonicalizer.canonicalize_many(texts, variants=[entry.variant for entry in given])
-        ready: list[Entry] = []
+        ready: list[tuple[bytes, Entry]] = []
         for i, (line, entry) in enumerate(waiting):
             if entry.url is None:
                 found = self._without_text(entry, line)
@@ -202,8 +202,23 @@ class Arrival:
                     group_id = self._canonicalizer.name_hash(group)
                     found = entry._replace(fingerprint=own, site=keys.site(i), group=group, group_id=group_id)
             if found is not None:
-                ready.append(found)
-        verdicts = self._store.admit(ready, self._clock()) if ready else b""
+                ready.append((line, found))
+        self._admit(ready)
+
+    def _admit(self, ready: list[tuple[bytes, Entry]]) -> None:
+        """A store may be unable to hold an entry (its group, on another kind of store): those are found by halves, and refused alone."""
+        if not ready:
+            return
+        try:
+            verdicts = self._store.admit([entry for _, entry in ready], self._clock())
+        except ConfigError as error:
+            if len(ready) == 1:
+                self._refuse("invalid", str(error), ready[0][0])
+                return
+            half = len(ready) // 2
+            self._admit(ready[:half])
+            self._admit(ready[half:])
+            return
         self.report.new += verdicts.count(Verdict.NEW)
         self.report.seen += verdicts.count(Verdict.SEEN)
 

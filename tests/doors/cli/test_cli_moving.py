@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 from cli_lab import COMMAND, Cli, environment
 
+import redis_server
 import urlsieve
 
 SAME = ("accepted", "pending", "leased", "delayed", "done", "dead", "known", "seen", "sites", "groups", "rejected", "skipped")
 
-#: Kinds of store → the address of a fresh one of that name. What moves between two of a kind moves between any two.
-PLACES: dict[str, Callable[[Path, str], str]] = {"embedded": lambda folder, name: str(folder / name)}
+#: Kinds of store → the address of a fresh one of that name.
+PLACES: dict[str, Callable[[Path, str], str]] = {
+    "embedded": lambda folder, name: str(folder / name),
+    "redis": lambda folder, name: redis_server.shared().address(f"{folder.name}-{name}"[-64:].lstrip("-")),
+}
 
 
 @pytest.fixture
@@ -41,14 +45,18 @@ def figures(cli: Cli, store: str) -> dict[str, object]:
     return {name: found[name] for name in SAME}
 
 
-@pytest.mark.parametrize("kinds", [(a, b) for a in PLACES for b in PLACES], ids="-".join)
-def test_export_into_import_makes_an_equal_store(job: Cli, kinds: tuple[str, str]) -> None:
-    target = PLACES[kinds[1]](job.directory, "target")
-    pipe = f'set -o pipefail; "$@" export --store {job.store} | "$@" import --json --store {target}'
-    ran = subprocess.run(["bash", "-c", pipe, "x", *COMMAND], capture_output=True, cwd=job.directory, env=environment(), check=False)
-    assert 0 == ran.returncode, ran.stderr
-    assert figures(job, job.store) == figures(job, target)
-    assert 0 == job("verify", "--deep", "--store", target).status
+@pytest.mark.parametrize("way", [("embedded",), ("redis", "embedded"), ("redis", "redis", "embedded")], ids="-".join)
+def test_a_store_that_is_piped_from_store_to_store_is_equal_at_each(job: Cli, way: tuple[str, ...]) -> None:
+    source = job.store
+    for number, kind in enumerate(way):
+        target = PLACES[kind](job.directory, f"target{number}")
+        pipe = 'set -o pipefail; source=$1 target=$2; shift 2; "$@" export --store "$source" | "$@" import --json --store "$target"'
+        words = ["bash", "-c", pipe, "x", source, target, *COMMAND]
+        ran = subprocess.run(words, capture_output=True, cwd=job.directory, env=environment(), check=False)
+        assert 0 == ran.returncode, ran.stderr
+        assert figures(job, job.store) == figures(job, target)
+        assert 0 == job("verify", "--deep", "--store", target).status
+        source = target
 
 
 def test_an_export_to_a_file_is_nobody_else_s_to_read_and_the_report_counts(job: Cli) -> None:

@@ -10,16 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import redis_server
 import urlsieve
 from urlsieve import ConfigError, Sieve, URLItem, opening
 from urlsieve.answers import Imported
-from urlsieve.model import State
+from urlsieve.model import Entry, State
 from urlsieve.moving.lines import entry_of
 
 COUNTS = ("accepted", "pending", "delayed", "done", "dead", "known", "seen", "sites", "groups", "rejected", "skipped")
 
 #: Kinds of store → an address of a fresh one below a folder. Stores of every kind move to every kind.
-PLACES: dict[str, Callable[[Path, str], str]] = {"embedded": lambda folder, name: str(folder / name)}
+PLACES: dict[str, Callable[[Path, str], str]] = {
+    "embedded": lambda folder, name: str(folder / name),
+    "redis": lambda folder, name: redis_server.shared().address(f"{folder.name}-{name}"[-64:].lstrip("-")),
+}
 
 
 @pytest.fixture(params=[(a, b) for a in PLACES for b in PLACES], ids="-".join)
@@ -35,6 +39,21 @@ def counts(sieve: Sieve) -> dict[str, Any]:
     return {name: found[name] for name in COUNTS}
 
 
+TIMES = ("since", "due", "failed_at", "settled")
+
+
+def in_order(entries: list[Entry]) -> list[Entry]:
+    """Pending ones in the order in which each group gives them, the others in any; without times, which kinds of store keep more or
+    less finely."""
+    plain = [entry._replace(since=None, due=None, failed_at=None, settled=None) for entry in entries]
+    waiting = [entry for entry in plain if entry.state is State.PENDING]
+    return sorted(waiting, key=lambda entry: entry.group) + sorted((e for e in plain if e.state is not State.PENDING), key=lambda e: e.fingerprint)
+
+
+def times(entries: list[Entry]) -> list[float]:
+    return [getattr(entry, name) or 0.0 for entry in sorted(entries, key=lambda entry: entry.fingerprint) for name in TIMES]
+
+
 def moved(lines: list[bytes], address: str, **options: Any) -> tuple[Sieve, Imported]:
     sieve = opening.receiving(address, lines[0], **options)
     return sieve, sieve.import_lines(line.rstrip(b"\n") for line in lines)
@@ -46,7 +65,7 @@ def life(sieve: Sieve) -> None:
     sieve.push([f"https://s{n % 7}.example/{n}" for n in range(40)], priority=5)
     sieve.push(URLItem("https://s0.example/first", priority=900, depth=3, via="https://v.example/", meta={"a": ["é", None, 1.5]}))
     sieve.push([URLItem("https://s1.example/form", variant=b"POST\0a=1"), URLItem("https://s1.example/form", variant=b"POST\0a=2")])
-    sieve.push([URLItem("https://s2.example/mine", group="my own group"), b"https://s3.example/\xff\xfe", "https://s3.example/caf\u00e9\ud800"])
+    sieve.push([URLItem("https://s2.example/mine", group="own.s2.example"), b"https://s3.example/\xff\xfe", "https://s3.example/caf\u00e9\ud800"])
     sieve.set_policy(delay=0.0)
     sieve.push(["https://done.example/1", "https://dead.example/1", "https://late.example/1", "https://skip.example/1", "mailto:x"], priority=99)
     by_group = {lease.group: lease for lease in sieve.pop(4, groups=["done.example", "dead.example", "late.example", "skip.example"])}
@@ -85,7 +104,8 @@ def test_a_store_that_moves_is_equal_to_what_it_was(places: tuple[str, str]) -> 
             leased = {entry.fingerprint for entry in before.entries(["leased"])}
             assert 3 == len(leased)
             others = [[entry for entry in one.entries() if entry.fingerprint not in leased] for one in (before, after)]
-            assert others[0] == others[1]
+            assert in_order(others[0]) == in_order(others[1])
+            assert all(abs(a - b) < 1 for a, b in zip(times(others[0]), times(others[1]), strict=True))
             row = after.group("s1.example").row
             assert row is not None and 2.5 == row.delay
             assert 3 == after.group("s2.example").concurrency
@@ -149,13 +169,13 @@ def test_under_another_secret_urls_with_text_move_and_the_rest_is_refused(places
     source, target = places
     with urlsieve.open(source) as before:
         life(before)
-        have = before.stats()
+        without = sum(entry.url is None for entry in before.entries())
         with urlsieve.open(target) as after:
             refused: list[str] = []
             report = after.import_lines((line.rstrip() for line in before.export()), rejected=lambda word, why, line: refused.append(word))
-            assert have.known == report.refused
+            assert without == report.refused
             assert {"no_text"} == set(refused)
-            assert have.accepted == report.new == after.stats().accepted
+            assert before.stats().seen - without == report.new == after.stats().accepted
             assert all(after.seen(["https://s0.example/first", b"https://s3.example/\xff\xfe", "https://s3.example/caf\u00e9\ud800"]))
             assert [] == after.verify(deep=True)
 
@@ -168,10 +188,11 @@ def test_without_the_secret_only_urls_with_text_are_in_the_file(places: tuple[st
         assert b"f" * 32 not in b"".join(lines)
         assert b'"fp"' not in b"".join(lines)
         end = json.loads(lines[-1])
-        assert before.stats().known == end["left_out"]
+        without = sum(entry.url is None for entry in before.entries())
+        assert without == end["left_out"] >= 2
         after, report = moved(lines, target)
         with after:
-            assert (before.stats().accepted, 0) == (report.new, report.refused)
+            assert (before.stats().seen - without, 0) == (report.new, report.refused)
             assert before._store.header.secret != after._store.header.secret  # a fresh one
 
 
@@ -384,3 +405,14 @@ def test_admit_takes_entries_and_nothing_else(fast_path: Path) -> None:
         for bad in ("https://e.example/", next(before.entries())._replace(fingerprint=b"x"), next(before.entries())._replace(group="")):
             with pytest.raises(ConfigError):
                 after.admit([bad])
+
+
+def test_a_group_that_a_store_cannot_hold_refuses_its_urls_alone_and_says_what_to_do(fast_path: Path) -> None:
+    with urlsieve.open(fast_path / "a") as before:
+        before.push([URLItem(f"https://e.example/{n}", group="everybody" if n in (7, 30) else None) for n in range(50)])
+        refused: list[str] = []
+        with opening.receiving(PLACES["redis"](fast_path, "t"), next(before.export())) as after:
+            report = after.import_lines((line.rstrip() for line in before.export()), rejected=lambda word, why, line: refused.append(why))
+            assert (48, 2, None) == (report.new, report.rejected, report.incomplete)
+            assert all("shards=1" in why for why in refused)
+            assert [] == after.verify(deep=True)
