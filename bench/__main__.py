@@ -1,4 +1,4 @@
-"""`python -m bench canon|uniq|embedded|runs [--quick]`: runs one benchmark; every result is one JSON line on standard output."""
+"""`python -m bench canon|uniq|embedded|runs|scrapy_door [--quick]`: runs one benchmark; a result is one JSON line on standard output."""
 
 import runpy
 import sys
@@ -7,13 +7,14 @@ BENCHES = {
     "canon": "canonical form and fingerprint against w3lib, Scrapy, courlan and can_ada",
     "uniq": "`urlsieve uniq` against sort -u, mawk and a Python set",
     "embedded": "the embedded store against plain SQLite",
+    "scrapy_door": "Scrapy on the embedded store against Scrapy in memory",
     "runs": "the kernel's map and sorted runs against a dict and a SQLite B-tree",
 }
 
 
 def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in BENCHES:
-        lines = [f"  {name:10}{what}" for name, what in BENCHES.items()]
+        lines = [f"  {name:13}{what}" for name, what in BENCHES.items()]
         print("usage: ./dev bench WHAT [--quick]\n" + "\n".join(lines), file=sys.stderr)
         return 0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2
     name = sys.argv.pop(1)

@@ -1,6 +1,5 @@
 """Whole crawls: every page once, in one run or in several, by one process or by more."""
 
-import pytest
 from crawler_lab import leads_to
 
 from sieve_lab import states
@@ -97,15 +96,14 @@ def test_larger_priorities_are_fetched_sooner(scrapy_run, serve):
     assert sorted(ended.notes[8:], reverse=True) == ended.notes[8:]
 
 
-@pytest.mark.parametrize("slot", ["slow lane", None])
-def test_a_download_slot_of_the_users_own_is_a_group(scrapy_run, serve, sieve, slot):
+def test_a_download_slot_of_the_users_own_is_kept_and_is_no_group_of_the_store(scrapy_run, serve, sieve):
     site = serve({"/": leads_to()})
-    body = f"""
+    body = """
     async def start(self):
-        yield scrapy.Request(self.start_urls[0] + "/", meta={{"download_slot": {slot!r}}} if {slot!r} else None)
+        yield scrapy.Request(self.start_urls[0] + "/", meta={"download_slot": "slow lane"})
 
     def parse(self, response):
-        self.note(1)
+        self.note(response.meta["download_slot"])
     """
-    assert [1] == scrapy_run(body, start=site.url).notes
-    assert [slot or site.url.removeprefix("http://")] == [row.name for row in sieve.groups()]
+    assert ["slow lane"] == scrapy_run(body, start=site.url).notes
+    assert [site.url.removeprefix("http://")] == [row.name for row in sieve.groups()]

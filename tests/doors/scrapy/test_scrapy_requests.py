@@ -52,6 +52,15 @@ def test_the_users_own_variant_makes_another_request(scrapy_run, serve, sieve):
     assert 1 == ended.stats["urlsieve/rejected/invalid_request"]
 
 
+def test_a_request_that_makes_no_sense_to_the_store_is_dropped_alone(scrapy_run, serve, sieve):
+    site = serve({"/": leads_to(), "/b": leads_to(), "/c": leads_to()})
+    odd = "scrapy.Request(root + '/b', priority=2**70)"
+    ended = scrapy_run(ask("scrapy.Request(root + '/')", odd, "scrapy.Request(root + '/c')"), start=site.url)
+    assert ({"/", "/c"}, "finished") == ({path for path, *_ in ended.notes}, ended.reason)
+    assert "makes no sense to the store: priority is out of range" in ended.log
+    assert 1 == ended.stats["urlsieve/rejected/invalid_request"]
+
+
 def test_dont_filter_asks_again_for_what_is_done(scrapy_run, serve, sieve):
     site = serve({"/": leads_to()})
     for number in (1, 2):

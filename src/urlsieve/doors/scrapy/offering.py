@@ -8,12 +8,16 @@ twice.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 from urlsieve.doors.scrapy.identity import again_variant
+from urlsieve.errors import ConfigError, mask_userinfo
 from urlsieve.model import URLItem
 from urlsieve.sieve import Sieve
+
+logger = logging.getLogger(__name__)
 
 _GONE = frozenset({"done", "dead", "known", "unseen"})
 
@@ -23,12 +27,12 @@ class Offer:
     """A request as it is written down. `again`: it must not be filtered."""
 
     request: Any
+    fingerprint: bytes
     url: str
     variant: bytes
     priority: int
     depth: int
     via: str | None
-    group: str | None
     written: dict[str, Any]
     again: bool = False
 
@@ -38,7 +42,6 @@ class Offer:
             priority=self.priority,
             depth=self.depth,
             via=self.via,
-            group=self.group,
             meta=self.written,
             variant=variant,
         )
@@ -54,7 +57,16 @@ class Offering:
         self._sieve = sieve
 
     def take(self, offers: list[Offer]) -> list[tuple[Offer, str]]:
-        """One verdict each: new, seen, requeued, or rejected:<reason>."""
+        """One verdict each: new, seen, raised, requeued, or rejected:<reason>."""
+        try:
+            return self._take(offers)
+        except ConfigError as error:  # one of them makes no sense to a store, a priority out of range for example; the others do
+            if len(offers) > 1:
+                return [answer for offer in offers for answer in self.take([offer])]
+            logger.error("The request for %s makes no sense to the store: %s", mask_userinfo(offers[0].url), error)
+            return [(offers[0], "rejected:invalid_request")]
+
+    def _take(self, offers: list[Offer]) -> list[tuple[Offer, str]]:
         verdicts = self._sieve.push([offer.item(offer.variant) for offer in offers]).verdicts
         answers = list(zip(offers, verdicts, strict=True))
         taken = [i for i, (offer, verdict) in enumerate(answers) if offer.again and verdict == "seen"]
@@ -64,12 +76,11 @@ class Offering:
         return answers
 
     def _ask_again(self, offers: list[Offer]) -> list[str]:
-        returning: dict[tuple[str, bytes], int] = {}
+        returning: dict[bytes, int] = {}
         verdicts = ["seen"] * len(offers)
         for i, offer in enumerate(offers):
-            place = (self._sieve.canonicalizer.canonicalize(offer.url), offer.variant)
-            if place not in returning and self._sieve.info(offer.url, variant=offer.variant).state in _GONE:
-                returning[place] = i
+            if offer.fingerprint not in returning and self._sieve.info(offer.url, variant=offer.variant).state in _GONE:
+                returning[offer.fingerprint] = i
         self._push(list(returning.values()), offers, verdicts, own=False)
         # not taken as what they are: another waits, or was faster
         rest = [i for i, verdict in enumerate(verdicts) if verdict not in ("new", "requeued")]

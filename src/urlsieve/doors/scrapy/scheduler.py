@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import fingerprint
 from twisted.internet.defer import Deferred, succeed
 
+from urlsieve.checks import BIGGEST
 from urlsieve.doors.scrapy import options, taps, wire
 from urlsieve.doors.scrapy.desk import Desk, Round
 from urlsieve.doors.scrapy.hands import Hands, Root, Work
 from urlsieve.doors.scrapy.identity import variant_of
 from urlsieve.doors.scrapy.offering import Offer
 from urlsieve.doors.scrapy.outcome import REDIRECTED, outcome_of
+from urlsieve.doors.scrapy.recent import Recent
 from urlsieve.doors.scrapy.waiting import Kept, Waiting
 from urlsieve.errors import ConfigError, InvalidURL, UrlsieveError, mask_userinfo
 from urlsieve.model import Lease, Outcome
@@ -47,7 +49,7 @@ class Scheduler:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._stats: Any = crawler.stats
-        self._hands, self._waiting = Hands(), Waiting()
+        self._hands, self._waiting, self._recent = Hands(), Waiting(), Recent(time.monotonic)
         self._successors: dict[Request, Work] = {}
         self._elsewhere: set[bytes] = set()  # fingerprints of what no store takes (file:, data:)
         self._asked = 0
@@ -152,12 +154,16 @@ class Scheduler:
             fingerprint = self._canonicalizer.fingerprint(request.url, variant=variant)
         except InvalidURL as refused:
             return self._refused(request, refused.reason, origin)
+        if not request.dont_filter and fingerprint in self._recent:
+            self._filtered(request)
+            return False
         try:
             written = wire.write(request, self._spider, with_url=request.dont_filter)
         except wire.Unwritable as why:
             self._complain(request, str(why))
             return self._aside(request, fingerprint, origin)
-        self._desk.offer(self._offer(request, variant, written))
+        self._recent.add(fingerprint)
+        self._desk.offer(self._offer(request, fingerprint, variant, written))
         return True
 
     def _stands_for(self, request: Request, variant: bytes, origin: Work) -> bool:
@@ -171,24 +177,19 @@ class Scheduler:
         except InvalidURL:
             return False
 
-    def _offer(self, request: Request, variant: bytes, written: dict[str, Any]) -> Offer:
+    def _offer(self, request: Request, fingerprint: bytes, variant: bytes, written: dict[str, Any]) -> Offer:
         depth, referer = request.meta.get("depth"), request.headers.get("Referer")
         return Offer(
             request,
+            fingerprint,
             url=request.url,
             variant=variant,
             priority=request.priority,
-            depth=depth if type(depth) is int and depth > 0 else 0,
+            depth=depth if type(depth) is int and 0 < depth < BIGGEST else 0,
             via=referer.decode("latin-1") if referer else None,
-            group=self._group(request),
             written=written,
             again=request.dont_filter,
         )
-
-    def _group(self, request: Request) -> str | None:
-        """A download slot of the user's own is a group of its own; Scrapy's usual one is the host, as ours is."""
-        slot = request.meta.get("download_slot")
-        return slot if isinstance(slot, str) and slot and slot != urlparse_cached(request).hostname else None
 
     def _refused(self, request: Request, reason: str, origin: Work | None) -> bool:
         """URLs that no store takes. Those of other schemes (file:, data:) are Scrapy's business all the same."""
@@ -315,6 +316,7 @@ class Scheduler:
             self._filtered(offer.request)
         else:
             reason = verdict.partition(":")[2]
+            self._recent.discard(offer.fingerprint)
             self._once(logging.WARNING, verdict, "Request %s is dropped: the store refuses it as %r", shown(offer.request), reason)
             self._inc(f"urlsieve/rejected/{reason}")
         if not self._closed:
