@@ -32,6 +32,7 @@ class RedisServer:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     directory: Path = Path()
+    _copies: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         program = shutil.which("redis-server")
@@ -87,8 +88,26 @@ class RedisServer:
         """As in a crash: nothing is flushed."""
         self._end(signal.SIGKILL)
 
+    def copy(self) -> Path:
+        """Its data as they are now."""
+        place = Path(tempfile.mkdtemp(dir=self.directory.parent, prefix="urlsieve-redis-"))
+        shutil.copytree(self.directory, place, dirs_exist_ok=True)
+        self._copies.append(place)
+        return place
+
+    def put_back(self, place: Path | None) -> None:
+        """Older data (None: none) for a server that is down."""
+        assert self.process is None
+        shutil.rmtree(self.directory)
+        if place is None:
+            self.directory.mkdir()
+        else:
+            shutil.copytree(place, self.directory)
+
     def close(self) -> None:
         self._end(signal.SIGKILL)
+        for place in self._copies:
+            shutil.rmtree(place, ignore_errors=True)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

@@ -135,6 +135,7 @@ class _Rows:
         self._keys, self._items, self._defaults = keys, items, defaults
         self._canonicalizer, self._group_of = canonicalizer, group_of
         self._groups: dict[str, int] = {}
+        self._halves: tuple[int, ...] = ()
 
     def columns(self, at: Sequence[int]) -> Columns:
         keys, d = self._keys, self._defaults
@@ -143,7 +144,9 @@ class _Rows:
         group_of = self._group_of
         group = host if group_of is str else [group_of(name) for name in host]
         if group is site:  # one name, one hash: the site half of the fingerprint
-            halves = struct.unpack(f"<{len(keys.fingerprints) // 8}q", keys.fingerprints)
+            if not self._halves:  # once for all shards of a batch
+                self._halves = struct.unpack(f"<{len(keys.fingerprints) // 8}q", keys.fingerprints)
+            halves = self._halves
             group_id = [halves[2 * i] for i in at]
         else:
             group_id = [self._id(name) for name in group]

@@ -231,6 +231,7 @@ def _redis(
         domains=domains,
         create=create,
         durability=durability,
+        clock=clock,
         callers_clock=clock is not time.time,
         home=int.from_bytes(chance(4), "little"),
     )

@@ -81,7 +81,7 @@ def _findings(job: Job, found: dict[str, str]) -> Iterator[tuple[str, str, str]]
         yield "ok", f"{used >> 20:,} of {most >> 20:,} MiB used", ""
     if found.get("rdb_last_bgsave_status") == "err" or found.get("aof_last_write_status") == "err":
         yield "error", "the server cannot write its data to disk", "see its log: a full disk, or rights"
-    seen = [counters(job, shard).get("seen", 0) for shard in range(job.shards.count)]
+    seen = [number.get("seen", 0) for number in counters(job, range(job.shards.count))]
     mean = sum(seen) / len(seen)
     uneven = max(seen) / mean if mean else 1.0
     word = "warn" if uneven > UNEVEN and max(seen) > 1_000_000 else "ok"

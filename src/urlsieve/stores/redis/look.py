@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
 from urlsieve.stores.redis import pack
-from urlsieve.stores.redis.job import Job
+from urlsieve.stores.redis.job import Answer, Ask, Job
 from urlsieve.stores.redis.lease import named
 from urlsieve.stores.redis.wire import Call
 
 SLICE = 200
 #: URLs of one site looked at in one call.
 STATES_AT_ONCE = 1000
+#: Sites or keys whose first slices are asked for together.
+TOGETHER = 50
 _MARKS = {-1: "known", 0: "done", -2: "dead"}
 
 
@@ -67,28 +70,38 @@ def _add(tallies: dict[str, int], flat: Sequence[bytes]) -> None:
 def sites(job: Job) -> Iterator[SiteRow]:
     """Shard by shard, in slices; a row that moves while the slices are read is given once."""
     for shard, key in enumerate(job.shards.keys):
-        for half, record in scan(job, f"{key}i"):
-            yield _site(job, shard, half, record)
+        records = dict(scan(job, f"{key}i"))
+        for half, found in marks_of(job, shard, records):
+            yield _row(records[half], found)
 
 
 def scan(job: Job, key: str, command: str = "HSCAN") -> Iterator[tuple[bytes, bytes]]:
-    """Field and value of a hash, in slices, each once."""
-    given: set[bytes] = set()
-    cursor: bytes | int = 0
-    while True:
-        ((cursor, flat),) = job.wire.ask([Call("", "", (command, key, cursor, "COUNT", SLICE))])
-        for field, value in pack.pairs(flat):
-            if field not in given:
-                given.add(field)
-                yield field, value
-        if int(cursor) == 0:
-            return
+    """Field and value of a hash, or member and score, in slices, each once."""
+    for _, field, value in scan_all(job, [key], command):
+        yield field, value
+
+
+def scan_all(job: Job, keys: Sequence[str | bytes], command: str) -> Iterator[tuple[str | bytes, bytes, bytes]]:
+    """(key, field, value) of many: the first slices of TOGETHER keys come in one round trip."""
+    for start in range(0, len(keys), TOGETHER):
+        part = keys[start : start + TOGETHER]
+        first = job.wire.ask([Call("", "", (command, key, 0, "COUNT", SLICE)) for key in part])
+        for key, (cursor, flat) in zip(part, first, strict=True):
+            given: set[bytes] = set()
+            while True:
+                for field, value in pack.pairs(flat):
+                    if field not in given:
+                        given.add(field)
+                        yield key, field, value
+                if int(cursor) == 0:
+                    break
+                ((cursor, flat),) = job.wire.ask([Call("", "", (command, key, cursor, "COUNT", SLICE))])
 
 
 def site(job: Job, name: str, half: bytes) -> SiteRow | None:
     shard = job.shards.of(name)
     (record,) = job.wire.ask([Call("", "", ("HGET", f"{job.shards.keys[shard]}i", half))])
-    return None if record is None else _site(job, shard, half, record)
+    return None if record is None else _row(record, marks(job, shard, half))
 
 
 def limit(job: Job, name: str, half: bytes) -> int | None:
@@ -99,28 +112,43 @@ def limit(job: Job, name: str, half: bytes) -> int | None:
     return None if most is None else int(most)
 
 
-def _site(job: Job, shard: int, half: bytes, record: bytes) -> SiteRow:
-    most, _ = pack.SITE.unpack_from(record)
-    have = dict.fromkeys(("known", *(state.name.lower() for state in State)), 0)
-    for _, _, word in marks(job, shard, half):
-        have[word] += 1
-    name, seen, limited = record[pack.SITE.size :].decode(), sum(have.values()), pack.some(most)
+Mark = tuple[bytes, int, str]
+
+
+def _row(record: bytes, found: Iterable[Mark]) -> SiteRow:
+    have = Counter(word for _, _, word in found)
+    name, limited = record[pack.SITE.size :].decode(), pack.some(pack.SITE.unpack_from(record)[0])
     numbers = (have["pending"], have["leased"], have["delayed"], have["done"], have["dead"])
-    return SiteRow(name, seen, *numbers, None if limited is None else int(limited))
+    return SiteRow(name, have.total(), *numbers, None if limited is None else int(limited))
 
 
-def marks(job: Job, shard: int, half: bytes) -> Iterator[tuple[bytes, int, str]]:
+def marks(job: Job, shard: int, half: bytes) -> Iterator[Mark]:
     """(URL half, mark, state in words) of one site, in slices, each URL once."""
+    for _, found in marks_of(job, shard, [half]):
+        yield from found
+
+
+def marks_of(job: Job, shard: int, halves: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[Mark]]]:
+    """(site, its marks) of many sites: the first slices of TOGETHER sites come in one round trip."""
+    every = list(halves)
+    for start in range(0, len(every), TOGETHER):
+        part = every[start : start + TOGETHER]
+        asks = [Ask(shard, "states", [half, b"0", STATES_AT_ONCE]) for half in part]
+        for half, answer in zip(part, job.ask(asks, time.time()), strict=True):
+            yield half, _slices(job, shard, half, answer)
+
+
+def _slices(job: Job, shard: int, half: bytes, answer: Answer) -> Iterator[Mark]:
     given: set[bytes] = set()
-    cursor: bytes = b"0"
     while True:
-        cursor, flat = job.one(shard, "states", [half, cursor, STATES_AT_ONCE], time.time()).values
+        cursor, flat = answer.values
         for url, mark, state in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
             if url not in given:
                 given.add(url)
                 yield url, int(mark), "known" if state == pack.KNOWN_STATE else State(state).name.lower()
         if int(cursor) == 0:
             return
+        answer = job.one(shard, "states", [half, cursor, STATES_AT_ONCE], time.time())
 
 
 def groups(job: Job, now: float) -> Iterator[GroupRow]:

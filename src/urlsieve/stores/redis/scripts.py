@@ -7,8 +7,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-#: Scripts that stand alone; all others begin with these two.
-ALONE = frozenset({"job", "rules_test"})
+#: Scripts that stand alone; all others begin with COMMON.
+ALONE = frozenset({"job"})
 COMMON = ("frontier", "shard")
 
 

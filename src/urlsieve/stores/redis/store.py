@@ -15,7 +15,7 @@ from urlsieve.stores.redis import doctor, look, moving, pack, settle, verify
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.lease import Rounds
 from urlsieve.stores.redis.offer import offer
-from urlsieve.stores.redis.wire import Argument, Call
+from urlsieve.stores.redis.wire import Argument, Call, gone
 
 MOST_BLOB = 512 * 1024
 #: Waiters look at least this often (seconds): a worker killed between its step and the sign of it leaves no sign.
@@ -28,8 +28,8 @@ class RedisStore:
     """See `urlsieve.stores.protocol.Store` for what each operation promises. What one shard does in a call is one step; a batch over
     several shards is several."""
 
-    def __init__(self, job: Job, header: Header, home: int) -> None:
-        self._job = job
+    def __init__(self, job: Job, header: Header, clock: Callable[[], float], home: int) -> None:
+        self._job, self._clock = job, clock
         self.header = header
         self.address = job.where
         self._rounds = Rounds(job, home)
@@ -44,19 +44,20 @@ class RedisStore:
         domains: Callable[[str], Callable[[str], str]],
         create: bool = True,
         durability: str | None = None,
+        clock: Callable[[], float] = time.time,
         callers_clock: bool = False,
         home: int = 0,
     ) -> RedisStore:
         """Opens the job; makes it with this header and policy if it is missing and `create`.
 
-        domains: the text of a pinned suffix list in, the function from a host to its registrable domain out. callers_clock: times are
-        those of the caller; else the server's. home: any number; the shard this worker begins with.
+        domains: the text of a pinned suffix list in, the function from a host to its registrable domain out. clock: the caller's, whose
+        times come and go; callers_clock: it is also the one to go by, else the server's is. home: any number; the shard to begin with.
         """
         job = Job(addresses.parse(text), callers_clock=callers_clock)
         try:
             doctor.refuse_unsafe(job, durability)
             bound = job.bind(header, policy, domains, create=create)
-            return cls(job, bound, home)
+            return cls(job, bound, clock, home)
         except BaseException:
             job.wire.close()
             raise
@@ -88,9 +89,10 @@ class RedisStore:
     def contains(self, offers: Offers) -> bytes:
         self._job.wire.check()
         flags = bytearray(len(offers.fingerprints) // 16)
-        calls: list[Call] = []
+        by_shard = self._job.shards.of_offers(offers)
+        calls = [Call("", "", ("HEXISTS", f"{self._job.shards.keys[shard]}n", "born")) for shard in by_shard]
         where: list[list[int]] = []
-        for shard, positions in self._job.shards.of_offers(offers).items():
+        for shard, positions in by_shard.items():
             by_site: dict[bytes, list[int]] = {}
             for i in positions:
                 by_site.setdefault(offers.fingerprints[16 * i : 16 * i + 8], []).append(i)
@@ -98,7 +100,10 @@ class RedisStore:
                 key = self._job.shards.keys[shard].encode() + b"f" + half
                 calls.append(Call("", "", ("HMGET", key, *(offers.fingerprints[16 * i + 8 : 16 * i + 16] for i in at))))
                 where.append(at)
-        for at, answer in zip(where, self._job.wire.ask(calls) if calls else [], strict=True):
+        answers = self._job.wire.ask(calls) if calls else []
+        if not all(answers[: len(by_shard)]):
+            raise gone(self.address)
+        for at, answer in zip(where, answers[len(by_shard) :], strict=True):
             for i, mark in zip(at, answer, strict=True):
                 flags[i] = mark is not None
         return bytes(flags)
@@ -229,7 +234,7 @@ class RedisStore:
     @property
     def _now(self) -> float:
         """For questions that bring no time of their own."""
-        return time.time()
+        return self._clock()
 
     def close(self) -> None:
         self._job.wire.close()

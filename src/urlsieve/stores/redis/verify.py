@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from urlsieve.errors import StoreUnavailable
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Klass, State
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Job
-from urlsieve.stores.redis.look import marks, scan
+from urlsieve.stores.redis.look import marks_of, scan, scan_all
 from urlsieve.stores.redis.wire import Call
 
 #: A shard that is written while it is enumerated is looked at again, this often, each time after a longer pause.
@@ -23,8 +23,7 @@ WORDS = tuple(state.name.lower() for state in State)
 def verify(job: Job, *, deep: bool) -> list[str]:
     """Quick: the counts of each shard against each other. Deep: each shard by enumeration, in slices."""
     problems: list[str] = []
-    for shard in range(job.shards.count):
-        number = counters(job, shard)
+    for shard, number in enumerate(counters(job, range(job.shards.count))):
         found = [*_equalities(number)]
         if deep:
             found += _deep(job, shard)
@@ -32,9 +31,10 @@ def verify(job: Job, *, deep: bool) -> list[str]:
     return problems
 
 
-def counters(job: Job, shard: int) -> dict[str, int]:
-    (flat,) = job.wire.ask([Call("", "", ("HGETALL", f"{job.shards.keys[shard]}n"))])
-    return {name.decode(): int(float(value)) for name, value in pack.pairs(flat) if name != b"policy"}
+def counters(job: Job, shards: Sequence[int]) -> list[dict[str, int]]:
+    """Of these shards, in one round trip."""
+    answers = job.wire.ask([Call("", "", ("HGETALL", f"{job.shards.keys[shard]}n")) for shard in shards])
+    return [{name.decode(): int(float(value)) for name, value in pack.pairs(flat) if name != b"policy"} for flat in answers]
 
 
 def _equalities(number: dict[str, int]) -> Iterator[str]:
@@ -50,9 +50,9 @@ def _equalities(number: dict[str, int]) -> Iterator[str]:
 def _deep(job: Job, shard: int) -> list[str]:
     pause = _FIRST_PAUSE
     for _ in range(MOST_LOOKS):
-        before = counters(job, shard)
+        (before,) = counters(job, [shard])
         found = list(_Look(job, shard, before).problems())
-        if counters(job, shard).get("writes", 0) == before.get("writes", 0):
+        if counters(job, [shard])[0].get("writes", 0) == before.get("writes", 0):
             return found
         time.sleep(pause)
         pause = min(_LONGEST_PAUSE, 2 * pause)
@@ -85,9 +85,10 @@ class _Look:
 
     def _seen(self) -> Iterator[str]:
         texts: set[int] = set()
-        for half, ((_, accepted), name) in self.sites.items():
+        for half, found in marks_of(self.job, self.shard, self.sites):
+            (_, accepted), name = self.sites[half]
             mine = 0
-            for url, mark, _ in marks(self.job, self.shard, half):
+            for url, mark, _ in found:
                 self.found["seen"] += 1
                 mine += mark != -1
                 if mark == -1:
@@ -113,16 +114,18 @@ class _Look:
             yield f"entry {number} has a place but no mark"
 
     def _queues(self) -> Iterator[str]:
-        for half in self.records:
-            for klass in Klass:
-                for member, score in scan(self.job, f"{self.key}q{int(klass)}".encode() + half, "ZSCAN"):  # type: ignore[arg-type]
-                    number, priority = int.from_bytes(member[-8:], "big"), -int(float(score))
-                    self.found["pending"] += 1
-                    self.found[f"pending.{klass.name.lower()}"] += 1
-                    tops = self.heads.setdefault(half, [None, None, None])
-                    top = tops[klass]
-                    tops[klass] = priority if top is None else max(top, priority)
-                    yield from self._is(number, State.PENDING, half, priority)
+        queues: dict[str | bytes, tuple[bytes, Klass]] = {
+            f"{self.key}q{int(klass)}".encode() + half: (half, klass) for half in self.records for klass in Klass
+        }
+        for key, member, score in scan_all(self.job, list(queues), "ZSCAN"):
+            half, klass = queues[key]
+            number, priority = int.from_bytes(member[-8:], "big"), -int(float(score))
+            self.found["pending"] += 1
+            self.found[f"pending.{klass.name.lower()}"] += 1
+            tops = self.heads.setdefault(half, [None, None, None])
+            top = tops[klass]
+            tops[klass] = priority if top is None else max(top, priority)
+            yield from self._is(number, State.PENDING, half, priority)
 
     def _is(self, number: int, state: State, group: bytes | None = None, priority: int | None = None) -> Iterator[str]:
         """An entry that an index has must be marked, and its own place must say the same."""

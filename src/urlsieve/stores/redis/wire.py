@@ -237,9 +237,7 @@ def translate(error: Exception, where: str) -> UrlsieveError:
     if isinstance(error, exceptions.OutOfMemoryError) or "OOM " in text:
         return StoreFull(f"the memory of {where} is full (maxmemory): nothing was taken; settle leases, purge, or raise maxmemory")
     if "URLSIEVE gone" in text:
-        return StoreCorrupt(
-            f"a shard of {where} is gone: the server lost or evicted keys, or was emptied; restore its data, or make a new job"
-        )
+        return gone(where)
     if "URLSIEVE broken" in text:
         return StoreCorrupt(f"the store {where} is damaged: {text.partition('URLSIEVE broken: ')[2].partition(' script:')[0]}; run verify")
     if "WRONGTYPE" in text:
@@ -251,6 +249,10 @@ def translate(error: Exception, where: str) -> UrlsieveError:
     if "MISCONF" in text:
         return StoreUnavailable(f"the server of {where} cannot write its data to disk and refuses writes: see its log ({text[:200]})")
     return StoreUnavailable(f"the store {where} failed: {text[:500]}")
+
+
+def gone(where: str) -> StoreCorrupt:
+    return StoreCorrupt(f"a shard of {where} is gone: the server lost or evicted keys, or was emptied; restore its data, or make a new job")
 
 
 def _no_answer(where: str, error: Exception, patience: float) -> str:
