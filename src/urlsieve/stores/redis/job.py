@@ -176,11 +176,11 @@ class Job:
             return []
         calls = [self.call(ask, now) for ask in asks]
         if sign:
-            calls.append(Call("", "", ("INCR", self.signs)))
+            calls.append(Call("job", self.key, ("sign",)))
         began = time.monotonic()
 
         def repeat(call: Call, waited: float) -> Call:
-            if not call.script:
+            if call.script == "job":
                 return call
             call = call._replace(arguments=[repr(now + (time.monotonic() - began)), *call.arguments[1:]])
             return call if again is None else again(call, waited)

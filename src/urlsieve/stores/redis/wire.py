@@ -75,6 +75,8 @@ class Wire:
                     raise StoreUnavailable(_no_answer(self.where, error, patience)) from None
                 attempt += 1
                 time.sleep(pause)
+            except exceptions.RedisError as error:
+                raise translate(error, self.where) from None
 
     def _send(self, connection: Any, calls: list[Call], answers: list[Any]) -> None:
         """Appends an answer for each; some, when the connection breaks between two."""
@@ -236,6 +238,8 @@ def translate(error: Exception, where: str) -> UrlsieveError:
         return refused
     if isinstance(error, exceptions.OutOfMemoryError) or "OOM " in text:
         return StoreFull(f"the memory of {where} is full (maxmemory): nothing was taken; settle leases, purge, or raise maxmemory")
+    if isinstance(error, exceptions.InvalidResponse):
+        return StoreUnavailable(f"what answers at {where} is no Redis server: correct the address")
     if "URLSIEVE gone" in text:
         return gone(where)
     if "URLSIEVE broken" in text:

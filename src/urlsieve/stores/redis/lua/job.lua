@@ -13,6 +13,9 @@ if what == 'make' then -- 2 header, 3 policy, 4 run id. Whether it was made now.
   if call('EXISTS', KEY) == 1 then return 0 end
   call('HSET', KEY, 'schema', '1', 'header', ARGV[2], 'policy', ARGV[3], 'pgen', 1, 'rules', '', 'rgen', 0, 'epoch', 1, 'run', ARGV[4])
   return 1
+elseif what == 'sign' then -- whoever waits is to look, also when the memory is full
+  call('DEL', P .. '-')
+  return call('INCR', P .. 'changes')
 elseif what == 'read' then
   return call('HMGET', KEY, 'schema', 'header', 'policy', 'pgen', 'rules', 'rgen', 'epoch', 'run', 'lock', 'shards')
 elseif what == 'run' then -- 2 run id of the server. The epoch, raised where the server has restarted since; false: no such job.

@@ -68,8 +68,11 @@ do
     keep_urls = keep == 1, order = sub(policy_text, order)}
 end
 
--- A script writes only after this. `always`: also when the server's memory is full (a script that has written may go on).
+-- A script writes only after this. `always`: also when the server's memory is full (a script that has written may go on). A key of
+-- another type would stop it half-way, so the types are looked at first.
 local function begin(always)
+  for _, key in ipairs({'e', 's', 'g', 'i', 't'}) do call('HLEN', P .. key) end
+  for _, key in ipairs({'ready', 'line', 'wake', 'held', 'due', 'exp', 'bury'}) do call('ZCARD', P .. key) end
   if always then call('DEL', P .. '-') end
   n.writes = call('HINCRBY', KEYS[1], 'writes', 1)
   changed.writes = nil
