@@ -2,7 +2,8 @@
 
 import pytest
 
-from sieve_lab import STORES, hosts, pages, states
+import redis_server
+from sieve_lab import STORES, address_of, hosts, pages, states
 from urlsieve import ConfigError, LeaseLost, Outcome, URLItem, UrlsieveError, testing
 
 NAN, INF = float("nan"), float("inf")
@@ -136,11 +137,14 @@ def test_settings_of_a_group_that_make_no_sense_are_refused(sieve, name, value):
 )  # fmt: skip
 @pytest.mark.parametrize("name", STORES)
 def test_options_of_open_that_make_no_sense_are_refused_and_leave_no_store_behind(tmp_path, option, value, name):
-    address = "memory:" if name == "memory" else str(tmp_path / "store")
+    address = address_of(name, tmp_path)
     with pytest.raises(ConfigError) as caught:
         testing.open(address, clock=testing.VirtualClock(), **{**STORES[name], option: value}).close()
     assert option in str(caught.value)
     assert not (tmp_path / "store").exists()
+    if name == "redis":
+        with redis_server.shared().client() as client:
+            assert [] == client.keys()
 
 
 @pytest.mark.parametrize("address", ["", "ftp://host/x", "redis+nonsense://x", "memory:x", None, 5, "\0"])

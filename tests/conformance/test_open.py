@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import urlsieve
-from sieve_lab import STORES, Lab, hosts, pages, states, urls_of
+from sieve_lab import STORES, Lab, address_of, hosts, pages, states, urls_of
 from urlsieve import StoreMismatch, StoreUnavailable, UrlsieveError, testing
 
 
@@ -182,7 +182,7 @@ print("fine")
 def test_use_after_fork_is_refused_and_the_parent_goes_on(tmp_path, name):
     import subprocess
 
-    address = "memory:" if name == "memory" else str(tmp_path / "store")
+    address = address_of(name, tmp_path)
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(FORK), address], capture_output=True, text=True, timeout=60, check=False)
     assert (0, "fine", "") == (done.returncode, done.stdout.strip(), done.stderr)
 

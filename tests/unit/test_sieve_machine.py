@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import redis_server
 from sieve_lab import STATES, check_conservation
 from urlsieve import LeaseLost, URLItem, testing
 
@@ -40,10 +41,13 @@ class SieveMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = testing.VirtualClock()
-        self.sieve = testing.open("memory:", clock=self.clock, seed=1, backoff=10.0, max_attempts=3)
+        self.sieve = testing.open(self.address(), clock=self.clock, seed=1, backoff=10.0, max_attempts=3)
         self.model: dict[str, Entry] = {}
         self.leases: dict[str, object] = {}  # every token ever given → its lease
         self.high = self.clock.now  # the latest time the store has been told
+
+    def address(self) -> str:
+        return "memory:"
 
     def teardown(self) -> None:
         check_conservation(self.sieve)
@@ -274,3 +278,15 @@ class SieveMachine(RuleBasedStateMachine):
 
 TestSieveMachine = SieveMachine.TestCase
 TestSieveMachine.settings = settings(max_examples=3000 if LONG else 100, stateful_step_count=60 if LONG else 50)
+
+
+class RedisSieveMachine(SieveMachine):
+    """The same on a Redis store of 64 shards."""
+
+    def address(self) -> str:
+        redis_server.forget_all()
+        return redis_server.shared().address("machine")
+
+
+TestRedisSieveMachine = RedisSieveMachine.TestCase
+TestRedisSieveMachine.settings = settings(max_examples=300 if LONG else 15, stateful_step_count=60 if LONG else 40)
