@@ -30,10 +30,10 @@ def main() -> int:
     sys.modules["test_spider"] = module
     spec.loader.exec_module(module)
     process = CrawlerProcess(config["settings"])
-    crawler = process.create_crawler(module.TestSpider)
-    done = process.crawl(crawler, start_urls=config["start"])
     failures = []
-    done.addErrback(failures.append)
+    for _ in range(config["crawlers"]):
+        crawler = process.create_crawler(module.TestSpider)
+        process.crawl(crawler, start_urls=config["start"]).addErrback(failures.append)
     process.start()
     if failures:
         print(failures[0].getTraceback(), file=sys.stderr)

@@ -92,7 +92,7 @@ class ScrapyRun:
         self.folder, self.store = folder, store
         self.running: list[Running] = []
 
-    def begin(self, body: str = FOLLOW, *, start: tuple[str, ...] | str = (), before: str = "", **settings) -> Running:
+    def begin(self, body: str = FOLLOW, *, start: tuple[str, ...] | str = (), before: str = "", crawlers: int = 1, **settings) -> Running:
         number = len(self.running)
         spider = self.folder / f"spider_{number}.py"
         head = f"import scrapy\nfrom run_spider import Noting\n{textwrap.dedent(before)}\nclass TestSpider(Noting):\n    name = 'test'\n"
@@ -108,7 +108,7 @@ class ScrapyRun:
             "LOG_LEVEL": "INFO",
         }
         given = {name: value for name, value in (defaults | settings).items() if value is not ...}
-        config = {"spider": str(spider), "start": [start] if isinstance(start, str) else list(start), "settings": given}
+        config = {"spider": str(spider), "start": [start] if isinstance(start, str) else list(start), "settings": given, "crawlers": crawlers}
         path = self.folder / f"config_{number}.json"
         path.write_text(json.dumps(config))
         running = Running(self.folder, [str(path)])

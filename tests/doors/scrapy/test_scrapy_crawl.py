@@ -1,6 +1,7 @@
 """Whole crawls: every page once, in one run or in several, by one process or by more."""
 
-from crawler_lab import leads_to
+from aiohttp import web
+from crawler_lab import leads_to, page
 
 from sieve_lab import states
 
@@ -107,3 +108,60 @@ def test_a_download_slot_of_the_users_own_is_kept_and_is_no_group_of_the_store(s
     """
     assert ["slow lane"] == scrapy_run(body, start=site.url).notes
     assert [site.url.removeprefix("http://")] == [row.name for row in sieve.groups()]
+
+
+def test_a_site_on_which_everything_fails_once_is_crawled_all_the_same(scrapy_run, serve, sieve):
+    """The retries have a lower priority, as Scrapy has it; they take part in what is fetched ahead and do not pile up."""
+    asked = set()
+
+    def once(request):
+        if request.path in asked:
+            return page()
+        asked.add(request.path)
+        return web.Response(status=503)
+
+    site = serve({f"/{n}": once for n in range(150)})
+    body = """
+    async def start(self):
+        for n in range(150):
+            yield scrapy.Request(f"{self.start_urls[0]}/{n}")
+
+    def parse(self, response):
+        self.note(response.url)
+    """
+    ended = scrapy_run(body, start=site.url, CONCURRENT_REQUESTS=4, RETRY_PRIORITY_ADJUST=-1)
+    assert dict.fromkeys(urls(site, range(150)), 1) == ended.times
+    assert ({"done": 150}, 150) == (states(sieve), ended.stats["urlsieve/under_same_lease"])
+    firsts = [path for _, path, _ in site.log]
+    between = [firsts.index(path, at + 1) - at for at, path in enumerate(firsts) if path not in firsts[:at]]
+    assert max(between) < 40  # a retry comes soon: nothing waits in memory for the end of the crawl
+
+
+def test_a_duplicate_that_only_the_store_knows_is_told_as_dropped(scrapy_run, serve, sieve):
+    site = serve({"/": leads_to("/b"), "/b": leads_to()})
+    sieve.mark([f"{site.url}/b"])
+    body = """
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.dropped, signal=scrapy.signals.request_dropped)
+        return spider
+
+    def dropped(self, request):
+        self.note(request.url)
+
+    def parse(self, response):
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href, self.parse)
+    """
+    ended = scrapy_run(body, start=f"{site.url}/")
+    assert ([f"{site.url}/b"], 1) == (ended.notes, ended.stats["dupefilter/filtered"])
+
+
+def test_two_spiders_in_one_process_share_a_store(scrapy_run, serve, sieve):
+    site = serve(SITE)
+    ended = scrapy_run(start=f"{site.url}/0", crawlers=2)
+    assert urls(site) == set(ended.times)
+    assert {"done": sieve.stats().accepted} == states(sieve)
+    # the start page is asked for by both, whatever the other has done with it
+    assert {1} == {many for url, many in ended.times.items() if url != f"{site.url}/0"}

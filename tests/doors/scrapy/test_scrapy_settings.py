@@ -60,6 +60,16 @@ def test_a_store_of_another_profile_is_refused_by_name(scrapy_run, store):
     assert "profile" in ended.log
 
 
+@pytest.mark.parametrize("filter_", [None, "urlsieve.doors.scrapy.DupeFilter"])
+def test_sec_03_the_password_of_a_store_reaches_no_log(scrapy_run, filter_):
+    alone = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "DUPEFILTER_CLASS": filter_} if filter_ else {}
+    address = "redis://someone:S3cretWord@127.0.0.1:1/0?job=x&connect_timeout=1&patience=1"
+    ended = scrapy_run(start="http://a.example/", URLSIEVE_STORE=address, LOG_LEVEL="DEBUG", **alone)
+    assert 1 == ended.status
+    assert "127.0.0.1:1" in ended.log
+    assert "S3cretWord" not in ended.log
+
+
 def test_a_duplicate_filter_that_is_not_used_is_said(scrapy_run, serve):
     site = serve({"/": leads_to()})
     ended = scrapy_run(start=f"{site.url}/", DUPEFILTER_CLASS="scrapy.dupefilters.BaseDupeFilter")

@@ -1,13 +1,14 @@
 """The one thread that talks to the store: requests and outcomes in, leases and what became of everything out.
 
 Scrapy's calls are synchronous and its loop must not wait for a disk or a network, so they only leave things here. Each round of the
-thread takes all that lies there and does it in an order that loses nothing: first the requests are offered, then leases are settled (a
-page's links are accepted before the page is done), then leases are extended, then new ones are taken. What the store refuses to take now,
-because it does not answer, stays and is tried again; nothing is settled before what came before it is accepted.
+thread takes all that lies there and does it in an order that loses nothing: leases are extended when it is time, then the requests are
+offered, then leases are settled (a page's links are accepted before the page is done), then new ones are taken. What the store does not
+take now, because it does not answer, stays and is tried again; nothing is settled before what came before it is accepted.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +25,8 @@ from urlsieve.sieve import Sieve
 SHORTEST_LOOK, LONGEST_LOOK, LONGEST_TRY = 0.02, 0.5, 5.0
 #: Seconds that a round waits for company: one flush of the disk then serves several pages.
 LINGER = 0.005
+#: Seconds of standing still that are worth a line in the log.
+LONG_WAIT = 10.0
 #: Leases extended in one step.
 EXTENDED_AT_ONCE = 1000
 
@@ -31,7 +34,7 @@ EXTENDED_AT_ONCE = 1000
 @dataclass(slots=True)
 class Round:
     """What one round brought. `offered`: each request's verdict, in order; `settled`: states, counted; `lost`: tokens. `idle`: nothing is
-    left that is due soon, as of submission number `upto`; `left`: what is left all the same."""
+    left that is due soon, as of submission number `upto`; `left`: what is left all the same; `waits`: seconds until some of it is due."""
 
     offered: list[tuple[Offer, str]] = field(default_factory=list)
     settled: dict[str, int] = field(default_factory=dict)
@@ -40,6 +43,7 @@ class Round:
     upto: int = 0
     idle: bool = False
     left: int = 0
+    waits: float = 0.0
     trouble: str | None = None
 
 
@@ -137,10 +141,10 @@ class Desk:
             upto = self._collect(pending)
             done = Round(upto=upto)
             try:
-                self._work(sieve, offering, pending, done)
                 if time.monotonic() >= extend_at:
                     self._extend(sieve, done)
                     extend_at = time.monotonic() + self._ttl / 3
+                self._work(sieve, offering, pending, done)
                 if not last:
                     self._lease(sieve, done)
                 failing_since, pause = None, 0.0
@@ -155,12 +159,11 @@ class Desk:
             self._report(done)
             if last and not (pending.offers or pending.settles):
                 break
-
         if self._out:  # fetched ahead, or not finished: untouched, and the next one's at once
             sieve.release(list(self._out.values()))
 
     def _report(self, done: Round) -> None:
-        if done.offered or done.settled or done.lost or done.leases or done.idle or done.trouble:
+        if done.offered or done.settled or done.lost or done.leases or done.idle or done.trouble or done.waits > LONG_WAIT:
             self._tell(done)
 
     def _await(self, extend_at: float, look: float, pause: float) -> bool:
@@ -224,5 +227,5 @@ class Desk:
             return
         stats = sieve.stats()
         done.left = stats.pending + stats.leased + stats.delayed
-        soon = leases.next_at is not None and (self._idle_wait is None or leases.next_at - time.time() <= self._idle_wait)
-        done.idle = self._idle_wait is not None and not (done.left and soon)
+        done.waits = math.inf if leases.next_at is None else max(0.0, leases.next_at - time.time())
+        done.idle = self._idle_wait is not None and (not done.left or done.waits > self._idle_wait)

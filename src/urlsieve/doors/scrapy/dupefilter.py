@@ -14,7 +14,7 @@ from scrapy.utils.request import fingerprint
 import urlsieve
 from urlsieve.doors.scrapy import options
 from urlsieve.doors.scrapy.identity import variant_of
-from urlsieve.errors import mask_userinfo
+from urlsieve.errors import ConfigError, UrlsieveError, mask_userinfo
 from urlsieve.model import URLItem
 
 if TYPE_CHECKING:
@@ -46,15 +46,28 @@ class DupeFilter:
         self._sieve = urlsieve.open(address, **{"durability": "normal", **chosen.opening})
 
     def request_seen(self, request: Request) -> bool:
+        """Never raises: Scrapy would lose more than this request. While the store does not answer only this run's memory tells."""
         assert self._sieve is not None, "the duplicate filter is not open"
-        (verdict,) = self._sieve.mark([URLItem(request.url, variant=variant_of(request))]).verdicts
+        try:
+            (verdict,) = self._sieve.mark([URLItem(request.url, variant=variant_of(request))]).verdicts
+        except ConfigError as error:
+            logger.error("Request <%s %s> is dropped: %s", request.method, mask_userinfo(request.url), error)
+            self._inc("urlsieve/rejected/invalid_request")
+            return True
+        except UrlsieveError as error:
+            logger.error("The store does not tell whether <%s %s> was seen: %s", request.method, mask_userinfo(request.url), error)
+            self._inc("urlsieve/store_errors")
+            return self._seen_in_this_run(request)
         if not verdict.startswith("rejected"):
             return verdict == "seen"
         # not for this store (file:, data:, a trap …): what Scrapy makes of it is its own matter, twice it is not asked for
+        self._inc(f"urlsieve/rejected/{verdict.partition(':')[2]}")
+        return self._seen_in_this_run(request)
+
+    def _seen_in_this_run(self, request: Request) -> bool:
         key = fingerprint(request)
         seen = key in self._elsewhere
         self._elsewhere.add(key)
-        self._inc(f"urlsieve/rejected/{verdict.partition(':')[2]}")
         return seen
 
     def log(self, request: Request, spider: Spider) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from urlsieve.checks import BIGGEST
 from urlsieve.errors import ConfigError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PREFIX = "URLSIEVE_"
+FOREVER = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ def read(settings: BaseSettings) -> Options:
     taken: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in values.items()}
     opening = {name: taken.pop(name) for name in _OPENING if name in taken}
     taken.setdefault("prefetch", max(1, settings.getint("CONCURRENT_REQUESTS") or 16))
-    if taken.get("idle_wait") == math.inf:
+    if taken.get("idle_wait") == FOREVER:
         taken["idle_wait"] = None
     return Options(opening=opening, **taken)
 
@@ -69,13 +71,13 @@ def _seconds(least: float) -> Callable[[str, object], float]:
 
 def _count(name: str, value: object) -> int:
     number = _number(name, value)
-    if number < 1 or number != math.floor(number) or number == math.inf:
+    if number < 1 or not number.is_integer():
         raise ConfigError(f"{name} must be a whole number, at least 1, not {value!r}")
     return int(number)
 
 
 def _idle_wait(name: str, value: object) -> float:
-    return math.inf if value == "forever" else _seconds(0)(name, value)
+    return FOREVER if value == "forever" else _seconds(0)(name, value)
 
 
 def _number(name: str, value: object) -> float:
@@ -86,7 +88,7 @@ def _number(name: str, value: object) -> float:
         number = float(value)
     except (ValueError, OverflowError):
         raise ConfigError(f"{name} must be a number, not {value!r}") from None
-    if math.isnan(number):
+    if not -BIGGEST <= number <= BIGGEST:  # false for NaN too
         raise ConfigError(f"{name} must be a number, not {value!r}")
     return number
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
@@ -46,10 +48,15 @@ def _answered(work: Work, response: Response) -> Outcome:
 
 
 def _retry_after(response: Response) -> float | None:
-    """In seconds; a date is left to the store's own block."""
+    """In seconds from now, whether the server gave them or a date; None where it gave neither."""
     header = response.headers.get("Retry-After")
     text = header.decode("latin-1").strip() if header else ""
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _seconds(value: object) -> float | None:

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from urlsieve.checks import BIGGEST
 from urlsieve.doors.scrapy import options, taps, wire
-from urlsieve.doors.scrapy.desk import Desk, Round
+from urlsieve.doors.scrapy.desk import LONG_WAIT, Desk, Round
 from urlsieve.doors.scrapy.hands import Hands, Root, Work
 from urlsieve.doors.scrapy.identity import variant_of
 from urlsieve.doors.scrapy.offering import Offer
@@ -108,7 +108,7 @@ class Scheduler:
 
     def has_pending_requests(self) -> bool:
         """Here, on the desk, or in the store and due soon."""
-        if self._broken:
+        if self._broken or not self._open:
             return False
         return len(self._waiting) > 0 or self._idle_upto != self._desk.submitted
 
@@ -227,7 +227,7 @@ class Scheduler:
     # -- out
 
     def _ask(self) -> None:
-        ahead, wanted = len(self._waiting.leased) + self._asked, self._options.prefetch
+        ahead, wanted = self._waiting.ahead + self._asked, self._options.prefetch
         if ahead <= wanted // 2:
             self._asked += wanted - ahead
             self._desk.want(wanted - ahead)
@@ -305,6 +305,9 @@ class Scheduler:
             self._waiting.lease(self._hands.take(lease))
         if done.idle:
             self._on_idle(done)
+        elif done.left and done.waits > LONG_WAIT:
+            reasons = "retries, hosts that asked for it, what other spiders are working on, or what one that was killed had in hand"
+            self._once(logging.INFO, "waits", "Nothing can be fetched for %.0f s; %d requests wait: %s", done.waits, done.left, reasons)
         if done.leases or done.idle:
             self._wake()
 
@@ -368,7 +371,8 @@ class Scheduler:
     def _once(self, level: int, key: str, message: str, *values: object) -> None:
         """The first of its kind at its level, the others for those who debug."""
         first = key not in self._told and len(self._told) < MOST_TOLD
-        self._told.add(key)
+        if first:
+            self._told.add(key)
         logger.log(level if first else logging.DEBUG, message, *values, extra={"spider": self._spider})
 
 

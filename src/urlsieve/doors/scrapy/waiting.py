@@ -1,6 +1,7 @@
 """What waits on this side in, the next request out: leases fetched ahead, and requests that only this process can hold.
 
-A request that cannot be written down waits here, in order of priority, and so does the retry of one whose lease is still ours.
+The retry of a request whose lease is still ours waits behind what was fetched ahead and counts as fetched ahead, so that a site on which
+everything fails cannot fill the memory. A request that cannot be written down waits in order of priority.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`root`: the lease under which it is worked on, or whose page it came from; None: nothing brings it back after a crash."""
+    """`root`: the lease under which it is worked on, or whose page it came from; None: nothing brings it back after a crash. `stands`:
+    it is the leased request, once more."""
 
     request: Request
     root: Root | None
@@ -28,34 +30,48 @@ class Kept:
 
 @dataclass(slots=True)
 class Waiting:
-    leased: deque[Root] = field(default_factory=deque)
+    _ahead: deque[tuple[Root, Kept | None]] = field(default_factory=deque)
     _kept: list[tuple[int, int, Kept]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
 
     def __len__(self) -> int:
-        return len(self.leased) + len(self._kept)
+        return len(self._ahead) + len(self._kept)
+
+    @property
+    def ahead(self) -> int:
+        """How many have a lease of their own."""
+        return len(self._ahead)
 
     def keep(self, kept: Kept) -> None:
         """Its root is used once more until it is done."""
-        if kept.root is not None:
-            kept.root.users += 1
-        heappush(self._kept, (-kept.request.priority, next(self._numbers), kept))
+        root = kept.root
+        if root is not None:
+            root.users += 1
+        if root is None or not kept.stands:
+            heappush(self._kept, (-kept.request.priority, next(self._numbers), kept))
+        elif kept.request.priority > root.lease.priority:
+            self._ahead.appendleft((root, kept))
+        else:
+            self._ahead.append((root, kept))
 
     def lease(self, root: Root) -> None:
         root.users += 1
-        self.leased.append(root)
+        self._ahead.append((root, None))
 
     def next(self) -> Root | Kept | None:
-        """The larger priority; what is kept here before what was leased."""
-        if self._kept and (not self.leased or -self._kept[0][0] >= self.leased[0].lease.priority):
+        """The larger priority; of equals what is kept here before what was leased."""
+        if self._kept and (not self._ahead or -self._kept[0][0] >= self._ahead[0][0].lease.priority):
             return heappop(self._kept)[2]
-        return self.leased.popleft() if self.leased else None
+        if not self._ahead:
+            return None
+        root, kept = self._ahead.popleft()
+        return kept or root
 
     def drop(self, root: Root) -> bool:
         """Its lease is lost and nobody has begun: somebody else gets it."""
-        if root not in self.leased:
+        if (root, None) not in self._ahead:
             return False
-        self.leased.remove(root)
+        self._ahead.remove((root, None))
         return True
 
     def kept_alone(self) -> int:

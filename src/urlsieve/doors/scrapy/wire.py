@@ -39,6 +39,15 @@ class Unreadable(ValueError):
 
 def write(request: Request, spider: Spider, *, with_url: bool = False) -> dict[str, Any]:
     """Raises Unwritable. with_url: the URL too, for an entry whose text may stay as it was first found."""
+    try:
+        return _write(request, spider, with_url)
+    except Unwritable:
+        raise
+    except Exception as error:  # classes of the user's own may raise anything, and the request must not be lost for it
+        raise Unwritable(f"writing it raised {type(error).__name__}: {error}") from error
+
+
+def _write(request: Request, spider: Spider, with_url: bool) -> dict[str, Any]:
     written: dict[str, Any] = {"scrapy": VERSION}
     kind = type(request)
     if kind is not Request:
