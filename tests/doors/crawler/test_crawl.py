@@ -84,6 +84,12 @@ def test_a_start_page_that_is_no_url_is_named_and_ends_in_status_2(crawl):
     assert "start page refused (scheme)" in result.errors
 
 
+def test_a_start_page_without_a_scheme_is_answered_with_how_to_write_it(crawl):
+    result = crawl("example.com/a")
+    assert 2 == result.status
+    assert "start page refused (relative): example.com/a; write https://example.com/a" in result.errors
+
+
 def test_a_refused_start_page_is_shown_without_its_password(crawl):
     assert "secret" not in crawl("ftp://user:secret@example.com/").errors
 

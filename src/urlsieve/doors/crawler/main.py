@@ -19,12 +19,14 @@ from urlsieve.aio import AsyncSieve
 from urlsieve.errors import ConfigError, mask_userinfo
 
 if TYPE_CHECKING:
-    from urlsieve.doors.crawler.report import Progress
+    from urlsieve.doors.crawler.evidence import Evidence
+    from urlsieve.doors.crawler.report import Progress, Tally
     from urlsieve.doors.crawler.scope import Scope
 
 DELAY = 1.0
 FACTOR = 5.0  # next turn of a host not before five times as long as its last answer took
 CONCURRENCY = 16
+LEASE = 60.0
 INTERRUPTED = 130
 USAGE = 2
 #: Instead of a sitemap's URL: those that the robots.txt of the start pages' hosts name.
@@ -53,6 +55,11 @@ class Options:
     allow_private: bool = False
     json: bool = False
 
+    @property
+    def pause(self) -> float:
+        """Between two requests to one host."""
+        return DELAY if self.delay is None else self.delay
+
     @classmethod
     def of(cls, namespace: Namespace) -> Options:
         """What the namespace does not have is as by default."""
@@ -78,53 +85,58 @@ def run(namespace: Namespace) -> int:
 
 async def _crawl(options: Options) -> int:
     from urlsieve.doors.crawler.evidence import Evidence
-    from urlsieve.doors.crawler.fetch import Fetcher
-    from urlsieve.doors.crawler.pace import Pace
     from urlsieve.doors.crawler.report import Progress, Tally, print_report
-    from urlsieve.doors.crawler.robots import Robots
-    from urlsieve.doors.crawler.visit import Visitor
-    from urlsieve.doors.crawler.worker import Worker
 
     tally = Tally()
     progress = Progress(tally)
     stopping = _stop_on_signals()
-    delay = DELAY if options.delay is None else options.delay
-    per_host = options.per_host or 1
+    # by default one URL of a host at a time: so a lease is the host's turn, with its robots.txt and its redirects
+    policy = {"delay": options.pause, "concurrency": options.per_host or 1}
+    with ExitStack() as files:
+        _scope(options, urlsieve.Canonicalizer())  # a pattern that is none must not leave a store behind
+        evidence = files.enter_context(Evidence(options.evidence)) if options.evidence else None
+        async with await urlsieve.aio.open(options.store or "memory:", **policy) as sieve:
+            scope = _scope(options, sieve.canonicalizer)
+            await sieve.set_policy(factor=FACTOR)
+            if not await _start(sieve, options, progress):
+                return USAGE
+            await _fetch(sieve, options, scope, stopping, tally, progress, evidence)
+            print_report(tally, (await sieve.stats()).as_dict(), as_json=options.json)
+    return INTERRUPTED if tally.ended == "interrupted" else 0
+
+
+async def _fetch(
+    sieve: AsyncSieve,
+    options: Options,
+    scope: Scope,
+    stopping: asyncio.Event,
+    tally: Tally,
+    progress: Progress,
+    evidence: Evidence | None,
+) -> None:
+    """Until nothing is left, or it is told to stop."""
+    from urlsieve.doors.crawler.fetch import Fetcher
+    from urlsieve.doors.crawler.pace import Pace
+    from urlsieve.doors.crawler.robots import Robots
+    from urlsieve.doors.crawler.visit import Visitor
+    from urlsieve.doors.crawler.worker import Worker
 
     def told(group: str, seconds: float) -> None:
         tally.delays[group] = seconds
         progress.note(f"{group} asks for {seconds:g} s between two requests (robots.txt); it gets them")
 
-    # by default one URL of a host at a time: so a lease is the host's turn, with its robots.txt and its redirects
-    with ExitStack() as files:
-        _scope(options, urlsieve.Canonicalizer())  # a pattern that is none must not leave a store behind
-        evidence = files.enter_context(Evidence(options.evidence)) if options.evidence else None
-        async with await urlsieve.aio.open(options.store or "memory:", delay=delay, concurrency=per_host) as sieve:
-            scope = _scope(options, sieve.canonicalizer)
-            await sieve.set_policy(factor=FACTOR)
-            if not await _start(sieve, options, progress):
-                return USAGE
-            agent = options.user_agent or f"urlsieve/{urlsieve.__version__}"
-            async with Fetcher(agent, allow_private=options.allow_private, accept_language=options.accept_language) as fetcher:
-                robots = Robots(sieve, fetcher, delay, told)
-                pace = Pace() if per_host > 1 else None
-                visitor = Visitor(sieve, fetcher, robots, scope, delay, stopping, pace)
-                worker = Worker(
-                    sieve,
-                    visitor,
-                    tally,
-                    progress,
-                    stopping,
-                    concurrency=options.concurrency or CONCURRENCY,
-                    max_pages=options.max_pages,
-                    lease=options.lease or 60.0,
-                    evidence=evidence,
-                )
-                await worker.run()
-            if tally.skipped["address"]:
-                progress.note(f"{tally.skipped['address']:,} pages are not on public addresses: --allow-private permits them")
-            print_report(tally, (await sieve.stats()).as_dict(), as_json=options.json)
-    return INTERRUPTED if tally.ended == "interrupted" else 0
+    agent = options.user_agent or f"urlsieve/{urlsieve.__version__}"
+    concurrency, lease = options.concurrency or CONCURRENCY, options.lease or LEASE
+    async with Fetcher(agent, allow_private=options.allow_private, accept_language=options.accept_language) as fetcher:
+        robots = Robots(sieve, fetcher, options.pause, told)
+        pace = Pace() if (options.per_host or 1) > 1 else None
+        visitor = Visitor(sieve, fetcher, robots, scope, options.pause, stopping, pace)
+        await Worker(sieve, visitor, tally, progress, stopping, concurrency, options.max_pages, lease, evidence).run()
+    if tally.skipped["address"]:
+        progress.note(
+            f"{tally.skipped['address']:,} pages are not on public addresses: --allow-private permits them, once they are "
+            "asked for again (urlsieve push --mode again)"
+        )
 
 
 def _scope(options: Options, canonicalizer: urlsieve.Canonicalizer) -> Scope:
@@ -153,7 +165,9 @@ async def _start(sieve: AsyncSieve, options: Options, progress: Progress) -> boo
         rejected += report.rejected
         for url, verdict in zip(urls, report.verdicts, strict=True):
             if verdict.startswith("rejected:"):
-                progress.note(f"{what} refused ({verdict.partition(':')[2]}): {ascii(mask_userinfo(url)[:300])[1:-1]}")
+                reason, shown = verdict.partition(":")[2], ascii(mask_userinfo(url)[:300])[1:-1]
+                hint = f"; write https://{shown} if that is meant" if reason == "relative" else ""
+                progress.note(f"{what} refused ({reason}): {shown}{hint}")
     stats = await sieve.stats()
     waiting = stats.pending + stats.delayed + stats.leased
     if rejected == len(options.urls) + len(roots) and not waiting:
