@@ -61,7 +61,7 @@ static uint64_t mix(uint64_t digest, const uint8_t *data, size_t length) { retur
 
 /* One text through one program: the key is idempotent, within limits, ASCII, and reads again as itself. */
 static uint64_t one(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
-    us_key key = {0, 0, 0, 0}, again = {0, 0, 0, 0};
+    us_key key = {0}, again = {0};
     work->used = 0;
     const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
     const uint8_t code = (uint8_t)status;

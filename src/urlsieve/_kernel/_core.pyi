@@ -18,6 +18,19 @@ STEP_EMPTY_PIECES: int
 STEP_NOISE: int
 STEP_QUERY_SESSION: int
 STEP_SORT: int
+STEP_USERINFO: int
+STEP_HOST_DOT: int
+STEP_WWW: int
+STEP_HTTPS: int
+STEP_SUBDELIMS: int
+STEP_PLUS: int
+STEP_SHORT_SESSION: int
+STEP_COLLAPSE: int
+STEP_INDEX: int
+STEP_SLASH: int
+STEP_BLANK: int
+STEP_DEDUP: int
+STEP_SORT_FULL: int
 STEP_ASCII_ONLY: int
 STEP_ALWAYS_PARSE: int
 FRAGMENT_DROP: int
@@ -28,6 +41,34 @@ def siphash24(key: bytes, data: bytes) -> int:
     """SipHash-2-4 of `data` under a key of 16 bytes, as an unsigned 64-bit integer."""
 
 @final
+class RuleTable:
+    """Site rules compiled; immutable, usable from any thread. `lines`: see rules.h; a ValueError names the line that is none."""
+
+    def __init__(self, lines: bytes) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+@final
+class Regex:
+    """A regular expression of rules by itself. ValueError(what, position in the pattern) if it cannot be one."""
+
+    def __init__(self, pattern: bytes) -> None: ...
+    @property
+    def size(self) -> int:
+        """Instructions."""
+    @property
+    def groups(self) -> int:
+        """Without group 0."""
+    def match(self, text: bytes) -> tuple[list[tuple[int, int] | None] | None, int]:
+        """(the ends of each group of the first match, or None; visits of instructions)."""
+    def sample(self, seed: int, room: int = 512) -> bytes:
+        """A text it matches, by chance."""
+
+def glob_matches(pattern: bytes, text: bytes) -> bool:
+    """Does the glob match all of the text? ValueError if the pattern is too long."""
+
+@final
 class Program:
     """A compiled profile; immutable, usable from any thread.
 
@@ -35,11 +76,15 @@ class Program:
     `base` is the href of an http(s) URL: plain relative references are resolved here, odd ones by `resolve`.
     """
 
-    def __init__(self, *, steps: int, fragment: int, noise: bytes, traps: tuple[int, int, int], secret: bytes) -> None: ...
+    def __init__(
+        self, *, steps: int, fragment: int, noise: bytes, traps: tuple[int, int, int], secret: bytes, rules: RuleTable | None = None
+    ) -> None: ...
     def one(
         self, text: str | bytes, resolve: Resolve, base: bytes | None, variant: bytes = b"", href: bool = False
     ) -> tuple[int, bytes, bytes, int, int, bool]:
         """(status, fingerprint, key, site's start in it, site's length, is route); the rest means nothing if status is not 0."""
+    def look(self, text: str | bytes, resolve: Resolve, base: bytes | None) -> tuple[int, bytes, int | None, int]:
+        """(status, key, number of the rule or None, unsettled: 0, 1 the rule's change of the path would leave the rule, 2 it is restless)."""
     def fingerprint(self, text: str | bytes, resolve: Resolve, base: bytes | None, variant: bytes = b"") -> bytes | int:
         """16 bytes, or the status (not 0) of a rejected URL."""
     def batch(
@@ -61,6 +106,10 @@ class Batch:
     status: bytes
     def key(self, i: int) -> bytes | None: ...
     def site(self, i: int) -> bytes | None: ...
+    def host(self, i: int) -> bytes | None:
+        """The site as found, before rules and switches."""
+    def rule(self, i: int) -> tuple[int | None, int]:
+        """(number of the rule or None, unsettled as in `look`)."""
     def route(self, i: int) -> bool: ...
 
 @final

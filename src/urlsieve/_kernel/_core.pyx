@@ -17,6 +17,8 @@ from urlsieve._kernel.core cimport (
     PyUnicode_GET_LENGTH,
     PyUnicode_IS_ASCII,
     US_ABSENT,
+    US_GLOB_MEMORY,
+    US_GLOB_OK,
     US_IRREGULAR,
     US_MERGE_ABSENT,
     US_MERGE_DAMAGED,
@@ -24,6 +26,7 @@ from urlsieve._kernel.core cimport (
     US_MERGE_MORE,
     US_MERGE_OK,
     US_MERGE_ORDER,
+    US_REGEX_GROUPS,
     US_RUN_BAD_FOOTER,
     US_RUN_BAD_HEADER,
     US_RUN_BAD_INDEX,
@@ -61,6 +64,11 @@ from urlsieve._kernel.core cimport (
     us_fpset_contains,
     us_fpset_free,
     us_fpset_init,
+    us_glob,
+    us_glob_free,
+    us_glob_matches,
+    us_glob_new,
+    us_glob_status,
     us_line_url,
     us_load64,
     us_load_fingerprint,
@@ -73,6 +81,17 @@ from urlsieve._kernel.core cimport (
     us_program_free,
     us_program_new,
     us_record,
+    us_regex,
+    us_regex_error,
+    us_regex_free,
+    us_regex_match,
+    us_regex_new,
+    us_regex_sample,
+    us_regex_scratch,
+    us_rules,
+    us_rules_error,
+    us_rules_free,
+    us_rules_new,
     us_runfile,
     us_run_block,
     us_run_find,
@@ -108,6 +127,19 @@ STEP_EMPTY_PIECES = 1 << 3
 STEP_NOISE = 1 << 4
 STEP_QUERY_SESSION = 1 << 5
 STEP_SORT = 1 << 6
+STEP_USERINFO = 1 << 8
+STEP_HOST_DOT = 1 << 9
+STEP_WWW = 1 << 10
+STEP_HTTPS = 1 << 11
+STEP_SUBDELIMS = 1 << 12
+STEP_PLUS = 1 << 13
+STEP_SHORT_SESSION = 1 << 14
+STEP_COLLAPSE = 1 << 15
+STEP_INDEX = 1 << 16
+STEP_SLASH = 1 << 17
+STEP_BLANK = 1 << 18
+STEP_DEDUP = 1 << 19
+STEP_SORT_FULL = 1 << 20
 STEP_ASCII_ONLY = 1 << 29
 STEP_ALWAYS_PARSE = 1 << 30
 FRAGMENT_DROP, FRAGMENT_ROUTES, FRAGMENT_KEEP = 0, 1, 2
@@ -149,13 +181,18 @@ def siphash24(bytes key not None, bytes data not None):
     return us_siphash(us_load64(k.text), us_load64(k.text + 8), d.text, d.length)
 
 
+include "rules.pxi"
+
+
 @cython.final
 cdef class Program:
     """A compiled profile; immutable, usable from any thread."""
 
     cdef us_program *program
+    cdef RuleTable rules
 
-    def __cinit__(self, *, uint32_t steps, int fragment, bytes noise not None, tuple traps not None, bytes secret not None):
+    def __cinit__(self, *, uint32_t steps, int fragment, bytes noise not None, tuple traps not None, bytes secret not None,
+                  RuleTable rules=None):
         cdef us_options options
         cdef us_span key, names
         if len(secret) != 16:
@@ -169,6 +206,8 @@ cdef class Program:
         options.key1 = us_load64(key.text + 8)
         options.noise = names.text
         options.noise_length = names.length
+        options.rules = NULL if rules is None else rules.rules
+        self.rules = rules   # it lives as long as this
         self.program = us_program_new(&options)
         if self.program is NULL:
             raise MemoryError("no memory for a canonical form's tables, or a noise name is longer than 63 bytes")
@@ -196,6 +235,29 @@ cdef class Program:
             return (status, PyBytes_FromStringAndSize(<char *>fingerprint, 16),
                     PyBytes_FromStringAndSize(<char *>work.text + entry.start, entry.key.length) if status == 0 else b"",
                     entry.key.site_start, entry.key.site_length, entry.key.route != 0)
+        finally:
+            us_work_free(&work)
+
+    def look(self, object text, object resolve, bytes base):
+        """(status, key, rule's number or None, unsettled) of one URL: for explanations and for trying rules."""
+        cdef us_work work
+        cdef us_batch batch
+        cdef us_entry entry
+        cdef us_span span
+        cdef uint8_t status = 0
+        cdef uint8_t fingerprint[16]
+        us_work_init(&work)
+        memset(&entry, 0, sizeof(entry))
+        held = span_of(text, &span)
+        batch.program, batch.work, batch.variants = self.program, &work, NULL
+        set_base(&batch, base)
+        batch.fingerprints, batch.status, batch.entries = fingerprint, &status, &entry
+        try:
+            self.run_one(&batch, span, text, resolve, False)
+            if status != 0:
+                return (status, b"", None, 0)
+            return (status, PyBytes_FromStringAndSize(<char *>work.text + entry.start, entry.key.length),
+                    entry.key.rule - 1 if entry.key.rule > 0 else None, entry.key.unsettled)
         finally:
             us_work_free(&work)
 
@@ -382,6 +444,20 @@ cdef class Batch:
         if self.columns.status[i] != 0:
             return None
         return PyBytes_FromStringAndSize(<char *>self.work.text + entry.start + entry.key.site_start, entry.key.site_length)
+
+    def host(self, Py_ssize_t i):
+        """The site of URL i as it was found, before rules and switches, as bytes; None if it was rejected."""
+        cdef us_entry *entry = self.entry(i)
+        if self.columns.status[i] == 0 and entry.key.found_length > 0:
+            return PyBytes_FromStringAndSize(<char *>self.work.text + entry.start + entry.key.length, entry.key.found_length)
+        return self.site(i)
+
+    def rule(self, Py_ssize_t i):
+        """(number of the rule for URL i or None, unsettled: 0, or why its change of the path was not made)."""
+        cdef us_entry *entry = self.entry(i)
+        if self.columns.status[i] != 0 or entry.key.rule == 0:
+            return None, 0
+        return entry.key.rule - 1, entry.key.unsettled
 
     def route(self, Py_ssize_t i):
         """Did the key of URL i keep a fragment?"""

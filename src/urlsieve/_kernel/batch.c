@@ -51,7 +51,7 @@ static enum us_status relative(const us_batch *batch, us_span text, size_t spare
 }
 
 int us_batch_one(const us_batch *batch, size_t i, us_span text, int href) {
-    us_key key = {0, 0, 0, 0};
+    us_key key = {0};
     const size_t spare = 1 + (batch->variants != NULL ? batch->variants[i].length : 0);
     enum us_status status = us_canonicalize(batch->program, batch->work, text.text, text.length, href, spare, &key);
 
@@ -68,6 +68,11 @@ int us_batch_one(const us_batch *batch, size_t i, us_span text, int href) {
         batch->entries[i].start = batch->work->used;
         batch->entries[i].key = key;
         batch->work->used += key.length;
+        if (key.found_length > 0) {   /* the site as found stands behind the key */
+            if (us_work_text(batch->work, key.found_length) != 0) return -1;
+            memcpy(batch->work->text + batch->work->used, batch->work->site, key.found_length);
+            batch->work->used += key.found_length;
+        }
     }
     return 0;
 }

@@ -19,6 +19,7 @@ cdef extern from "work.h" nogil:
     ctypedef struct us_work:
         uint8_t *text
         size_t used
+        uint8_t *site
     void us_work_init(us_work *work)
     void us_work_free(us_work *work)
 
@@ -34,6 +35,10 @@ cdef extern from "program.h" nogil:
         uint64_t key1
         const uint8_t *noise
         size_t noise_length
+        const us_rules *rules
+    ctypedef struct us_rules:
+        size_t count
+        size_t bytes
     ctypedef struct us_program:
         pass
     us_program *us_program_new(const us_options *options)
@@ -48,6 +53,44 @@ cdef extern from "canonical.h" nogil:
         uint32_t site_start
         uint32_t site_length
         uint32_t route
+        uint32_t found_length
+        uint32_t rule
+        uint32_t unsettled
+
+
+cdef extern from "regex.h" nogil:
+    enum: US_REGEX_GROUPS
+    ctypedef struct us_regex:
+        uint32_t size
+        uint32_t slots
+    ctypedef struct us_regex_error:
+        const char *what
+        size_t at
+    us_regex *us_regex_new(const uint8_t *pattern, size_t length, us_regex_error *error)
+    void us_regex_free(us_regex *regex)
+    size_t us_regex_scratch(const us_regex *regex)
+    int us_regex_match(const us_regex *regex, const uint8_t *text, size_t length, void *scratch, uint32_t *slots, uint64_t *steps)
+    size_t us_regex_sample(const us_regex *regex, uint64_t *state, uint8_t *to, size_t room)
+
+
+cdef extern from "glob.h" nogil:
+    ctypedef struct us_glob:
+        pass
+    enum us_glob_status:
+        US_GLOB_OK
+        US_GLOB_MEMORY
+        US_GLOB_TOO_LONG
+    us_glob_status us_glob_new(us_glob *glob, const uint8_t *pattern, size_t length)
+    void us_glob_free(us_glob *glob)
+    int us_glob_matches(const us_glob *glob, const uint8_t *text, size_t length)
+
+
+cdef extern from "rules.h" nogil:
+    ctypedef struct us_rules_error:
+        size_t line
+        const char *what
+    us_rules *us_rules_new(const uint8_t *text, size_t length, us_rules_error *error)
+    void us_rules_free(us_rules *rules)
 
 
 cdef extern from "batch.h" nogil:

@@ -22,24 +22,24 @@ static int dots(const uint8_t *s, const uint8_t *end) {
     return count;
 }
 
-/* Where the value of a `;jsessionid=` at `s` ends, or NULL if this is none: eight or more characters, then `;` or the segment's end. */
-static const uint8_t *session_end(const uint8_t *s, const uint8_t *end) {
+/* Where the value of a `;jsessionid=` at `s` ends, or NULL if this is none: `least` or more characters, then `;` or the segment's end. */
+static const uint8_t *session_end(const uint8_t *s, const uint8_t *end, size_t least) {
     static const char name[] = ";jsessionid=";
     const size_t length = sizeof name - 1;
-    if ((size_t)(end - s) < length + 8) return NULL;
+    if ((size_t)(end - s) < length + least) return NULL;
     for (size_t i = 1; i < length; i++) {
         if (us_lower(s[i]) != (uint8_t)name[i]) return NULL;
     }
     const uint8_t *value = s + length, *at = value;
     while (at < end && us_is_jsession(*at)) at++;
-    return at - value >= 8 && (at == end || *at == ';') ? at : NULL;
+    return (size_t)(at - value) >= least && (at == end || *at == ';') ? at : NULL;
 }
 
 /* 5: a segment [start, end) with at least one `;` goes in; the place it now ends at comes out. */
-static uint8_t *drop_sessions(uint8_t *start, uint8_t *end) {
+static uint8_t *drop_sessions(uint8_t *start, uint8_t *end, size_t least) {
     size_t left = 0;
     for (const uint8_t *s = start; s < end;) {
-        const uint8_t *past = *s == ';' ? session_end(s, end) : NULL;
+        const uint8_t *past = *s == ';' ? session_end(s, end, least) : NULL;
         if (past != NULL) {
             s = past;
         } else {
@@ -51,7 +51,7 @@ static uint8_t *drop_sessions(uint8_t *start, uint8_t *end) {
     if (left == length || (left == 1 && start[0] == '.') || (left == 2 && start[0] == '.' && start[1] == '.')) return end;
     uint8_t *write = start;
     for (const uint8_t *s = start; s < end;) {
-        const uint8_t *past = *s == ';' ? session_end(s, end) : NULL;
+        const uint8_t *past = *s == ';' ? session_end(s, end, least) : NULL;
         if (past != NULL) {
             s = past;
         } else {
@@ -62,15 +62,16 @@ static uint8_t *drop_sessions(uint8_t *start, uint8_t *end) {
 }
 
 /* Copies one segment up to its end; *foreign is set where the parser has to look first. */
-static uint8_t *segment(const uint8_t *actions, const uint8_t **from, const uint8_t *end, uint8_t *write, int *semicolon, int *foreign) {
-    const uint8_t *read = *from;
+static uint8_t *segment(const us_program *program, const uint8_t **from, const uint8_t *end, uint8_t *write, int *semicolon, int *foreign) {
+    const uint8_t *read = *from, *actions = program->path;
     uint8_t *stray = NULL;
     while (read < end) {
         const uint8_t action = actions[*read];
         if (action == US_COPY) {
             *write++ = *read++;
         } else if (action == US_PERCENT) {
-            write = us_percent(&read, end, write, &stray);
+            write = us_percent(program, US_PLAIN_PATH, &read, end, write, &stray);
+            *semicolon |= write[-1] == ';';
         } else if (action == US_ENCODE) {
             write = us_encode(*read++, write);
         } else if (action == US_SEMICOLON) {
@@ -97,20 +98,21 @@ static uint8_t *step_back(int dots, const uint8_t *root, uint8_t *start) {
 static enum us_status segments(us_run *run, const uint8_t *root) {
     const uint8_t *read = run->read, *end = run->end;
     const uint8_t *actions = run->program->path;
-    const int sessions = (run->program->options.steps & US_STEP_PATH_SESSION) != 0;
+    const uint32_t steps = run->program->options.steps;
+    const size_t least = steps & US_STEP_SHORT_SESSION ? 1 : 8;
     uint8_t *write = run->write;
     for (;;) {
         const uint8_t *raw = read;
         uint8_t *start = write;
         int semicolon = 0, foreign = 0;
-        write = segment(actions, &read, end, write, &semicolon, &foreign);
+        write = segment(run->program, &read, end, write, &semicolon, &foreign);
         if (foreign) return US_IRREGULAR;
         const int last = read == end || actions[*read] != US_SLASH;
         const int kind = raw < read && read - raw <= 6 && (*raw == '.' || *raw == '%') ? dots(raw, read) : 0;
         if (kind != 0) {
             write = step_back(kind, root, start);
         } else {
-            if (semicolon && sessions) write = drop_sessions(start, write);
+            if (semicolon && (steps & US_STEP_PATH_SESSION)) write = drop_sessions(start, write, least);
             if (!last) *write++ = '/';
         }
         if (last) break;

@@ -39,6 +39,15 @@ static void compile_bytes(us_program *program) {
     set(program->query, "#", US_END);
     set(program->query, "&", US_AMPERSAND);
     set(program->query, "=", US_EQUALS);
+    if (program->options.steps & US_STEP_PLUS) set(program->query, "+", US_SPACE);
+    for (int byte = 0; byte < 256; byte++) {
+        if (us_is_unreserved((uint8_t)byte)) program->plain[byte] = US_PLAIN_PATH | US_PLAIN_QUERY | US_PLAIN_FRAGMENT;
+    }
+    if (program->options.steps & US_STEP_SUBDELIMS) {
+        /* in a query & = + mean something, and the parser writes ' as its triplet */
+        for (const char *s = "!$()*,;"; *s; s++) program->plain[(uint8_t)*s] = US_PLAIN_PATH | US_PLAIN_QUERY | US_PLAIN_FRAGMENT;
+        for (const char *s = "&'+="; *s; s++) program->plain[(uint8_t)*s] = US_PLAIN_PATH | US_PLAIN_FRAGMENT;
+    }
     if (program->options.steps & US_STEP_ASCII_ONLY) {
         memset(program->path + 0x80, US_FOREIGN, 0x80);
         memset(program->query + 0x80, US_FOREIGN, 0x80);

@@ -16,11 +16,31 @@ enum us_step {
     US_STEP_NOISE = 1 << 4,          /* 6: names on the noise list */
     US_STEP_QUERY_SESSION = 1 << 5,  /* 6: strict session patterns */
     US_STEP_SORT = 1 << 6,           /* 6: by name */
+    /* the switches of the profile `aggressive` */
+    US_STEP_USERINFO = 1 << 8,       /* 3: without user info */
+    US_STEP_HOST_DOT = 1 << 9,       /* 3: without the host's final dot */
+    US_STEP_WWW = 1 << 10,           /* 3: without the host's www. */
+    US_STEP_HTTPS = 1 << 11,         /* 3: http on the default port is https */
+    US_STEP_SUBDELIMS = 1 << 12,     /* 4: decode what delimits nothing where it stands */
+    US_STEP_PLUS = 1 << 13,          /* 4: in the query + is %20 */
+    US_STEP_SHORT_SESSION = 1 << 14, /* 5: of any length */
+    US_STEP_COLLAPSE = 1 << 15,      /* path: // is / */
+    US_STEP_INDEX = 1 << 16,         /* path: without index.html and its like */
+    US_STEP_SLASH = 1 << 17,         /* path: without one trailing slash */
+    US_STEP_BLANK = 1 << 18,         /* 6: pieces without a value */
+    US_STEP_DEDUP = 1 << 19,         /* 6: pieces that were there before */
+    US_STEP_SORT_FULL = 1 << 20,     /* 6: by name and value */
+    US_STEPS_SORT = US_STEP_SORT | US_STEP_SORT_FULL,
+    US_STEPS_HEAD = US_STEP_USERINFO | US_STEP_HOST_DOT | US_STEP_WWW | US_STEP_HTTPS,
+    US_STEPS_PATH = US_STEP_COLLAPSE | US_STEP_INDEX | US_STEP_SLASH,
     US_STEP_ASCII_ONLY = 1 << 29,    /* bytes from 0x80 may mean anything: the page is not in UTF-8 */
     US_STEP_ALWAYS_PARSE = 1 << 30   /* no URL counts as regular: even ASCII bytes may mean anything; and for tests */
 };
 
 enum us_fragment { US_FRAGMENT_DROP = 0, US_FRAGMENT_ROUTES = 1, US_FRAGMENT_KEEP = 2 };
+
+/* In which component a triplet is decoded. */
+enum us_plain { US_PLAIN_PATH = 1, US_PLAIN_QUERY = 2, US_PLAIN_FRAGMENT = 4 };
 
 /* What to do with a byte of a component. */
 enum us_action {
@@ -32,8 +52,12 @@ enum us_action {
     US_SEMICOLON,
     US_AMPERSAND,
     US_EQUALS,
+    US_SPACE,       /* write %20 */
     US_FOREIGN      /* the WHATWG parser must look at it first */
 };
+
+typedef struct us_rules us_rules;   /* rules.h */
+typedef struct us_rule us_rule;
 
 typedef struct {
     uint32_t steps;
@@ -44,6 +68,7 @@ typedef struct {
     uint64_t key0, key1;
     const uint8_t *noise;     /* lower-case names, one a line, each ended by LF */
     size_t noise_length;
+    const us_rules *rules;    /* or NULL; must live as long as the program */
 } us_options;
 
 typedef struct {
@@ -56,6 +81,7 @@ typedef struct us_program {
     uint8_t path[256];        /* enum us_action by byte */
     uint8_t query[256];
     uint8_t fragment[256];
+    uint8_t plain[256];       /* bits by byte: in which component its triplet is decoded */
     uint64_t noise_lengths[256];   /* by first byte: which name lengths exist, bit per length */
     us_name *noise;           /* open addressing */
     uint32_t noise_mask;

@@ -3,6 +3,7 @@
 
 #include "ascii.h"
 #include "canonical.h"
+#include "rules.h"
 
 typedef struct {
     size_t pieces;
@@ -30,7 +31,7 @@ static enum us_status spell(us_run *run, us_split *split) {
         if (action == US_COPY) {
             *write++ = *read++;
         } else if (action == US_PERCENT) {
-            write = us_percent(&read, end, write, &stray);
+            write = us_percent(run->program, US_PLAIN_QUERY, &read, end, write, &stray);
         } else if (action == US_ENCODE) {
             write = us_encode(*read++, write);
         } else if (action == US_EQUALS) {
@@ -43,6 +44,9 @@ static enum us_status spell(us_run *run, us_split *split) {
             *write++ = *read++;
             start = write;
             equals = NULL;
+        } else if (action == US_SPACE) {
+            write = us_encode(' ', write);
+            read++;
         } else if (action == US_FOREIGN) {
             return US_IRREGULAR;
         } else {
@@ -85,9 +89,13 @@ static int is_session(const uint8_t *text, const us_piece *piece) {
 static int is_dropped(const us_run *run, const us_piece *piece) {
     const uint32_t steps = run->program->options.steps;
     const uint8_t *text = run->key + piece->start;
+    const us_rule *rule = run->rule;
     if (piece->length == 0) return (steps & US_STEP_EMPTY_PIECES) != 0;
-    if ((steps & US_STEP_NOISE) && us_is_noise(run->program, text, piece->name)) return 1;
-    return (steps & US_STEP_QUERY_SESSION) && is_session(text, piece);
+    const int noise = (steps & US_STEP_NOISE) && !(rule != NULL && (rule->flags & US_RULE_NOISY));
+    if (noise && us_is_noise(run->program, text, piece->name)) return 1;
+    if ((steps & US_STEP_QUERY_SESSION) && is_session(text, piece)) return 1;
+    if ((steps & US_STEP_BLANK) && piece->length <= piece->name + 1) return 1;
+    return rule != NULL && us_rule_drops(rule, text, piece->name);
 }
 
 /* Writes the pieces one behind another where the query began. */
@@ -108,7 +116,34 @@ static enum us_status join(us_run *run, size_t count, uint8_t *start) {
     return US_OK;
 }
 
-/* 6: drops pieces and sorts what is left; sorts only if every piece has an `=`. */
+/* By name, then by what follows it. */
+static int compare_whole(const uint8_t *base, const us_piece *a, const us_piece *b) {
+    const int order = us_compare_names(base, a, b);
+    if (order != 0) return order;
+    const uint32_t common = a->length < b->length ? a->length : b->length;
+    const int rest = memcmp(base + a->start, base + b->start, common);
+    if (rest != 0) return rest;
+    return a->length < b->length ? -1 : a->length > b->length;
+}
+
+static int compare_places(const uint8_t *base, const us_piece *a, const us_piece *b) {
+    (void)base;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Leaves the first of equal pieces; their order stays. Sorting finds them in n log n. */
+static size_t distinct(us_run *run, size_t count) {
+    us_work *work = run->work;
+    size_t left = 1;
+    us_sort_pieces_by(work, count, run->key, compare_whole);
+    for (size_t i = 1; i < count; i++) {
+        if (compare_whole(run->key, &work->pieces[left - 1], &work->pieces[i]) != 0) work->pieces[left++] = work->pieces[i];
+    }
+    us_sort_pieces_by(work, left, run->key, compare_places);
+    return left;
+}
+
+/* 6: drops pieces and sorts what is left; by name only if every piece has an `=`. */
 static enum us_status arrange(us_run *run, us_split *split, uint8_t *start) {
     us_piece *pieces = run->work->pieces;
     size_t count = 0;
@@ -120,10 +155,17 @@ static enum us_status arrange(us_run *run, us_split *split, uint8_t *start) {
         if (count > 0 && us_compare_names(run->key, &pieces[count - 1], &pieces[count]) > 0) sorted = 0;
         count++;
     }
-    const int sort = named && !sorted && (run->program->options.steps & US_STEP_SORT);
+    const uint32_t steps = run->rule != NULL && (run->rule->flags & US_RULE_UNSORTED) ? run->program->options.steps & ~(uint32_t)US_STEPS_SORT
+                                                                                       : run->program->options.steps;
+    if ((steps & US_STEP_DEDUP) && count > 1) count = distinct(run, count);
+    const int full = (steps & US_STEP_SORT_FULL) && count > 1, sort = full || (named && !sorted && (steps & US_STEP_SORT));
     if (count == split->pieces && !sort) return US_OK;
     split->pieces = count;
-    if (sort) us_sort_pieces(run->work, count, run->key);
+    if (full) {
+        us_sort_pieces_by(run->work, count, run->key, compare_whole);
+    } else if (sort) {
+        us_sort_pieces(run->work, count, run->key);
+    }
     return join(run, count, start);
 }
 

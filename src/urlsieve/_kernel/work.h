@@ -21,6 +21,13 @@ typedef struct {
     size_t spare_room;
     uint8_t *joined; /* a base and what is relative to it */
     size_t joined_room;
+    uint8_t *site;   /* a site as found, before a rule or a switch changed it */
+    size_t site_room;
+    uint8_t *saved;  /* a path before it is rewritten */
+    size_t saved_room;
+    uint8_t *machine;   /* where a regular expression runs */
+    size_t machine_room;
+    uint64_t steps;     /* of regular expressions, counted for tests of how long the worst takes */
     us_piece *pieces;
     us_piece *sorted;   /* the merge sort's other half */
     size_t piece_room;
@@ -33,14 +40,21 @@ void us_work_free(us_work *work);
 int us_work_grow(us_work *work, size_t more);
 int us_work_spare(us_work *work, size_t size);
 int us_work_joined(us_work *work, size_t size);
+int us_work_site(us_work *work, size_t size);
+int us_work_saved(us_work *work, size_t size);
+int us_work_machine(us_work *work, size_t size);
 int us_work_pieces(us_work *work, size_t count);
 
 static inline int us_work_text(us_work *work, size_t more) {
     return work->room - work->used >= more ? 0 : us_work_grow(work, more);
 }
 
+/* Below, at or above zero. Texts are relative to `base`. */
+typedef int us_compare(const uint8_t *base, const us_piece *a, const us_piece *b);
+
 /* Stable merge sort of work->pieces[0..count) by the bytes of their names; texts are relative to `base`. */
 void us_sort_pieces(us_work *work, size_t count, const uint8_t *base);
+void us_sort_pieces_by(us_work *work, size_t count, const uint8_t *base, us_compare *compare);
 int us_compare_names(const uint8_t *base, const us_piece *a, const us_piece *b);
 
 #endif

@@ -1,0 +1,149 @@
+/* The table: building it and asking it. */
+#include "rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scan.h"
+#include "siphash.h"
+
+/* All bytes of a host, eight at a time. The table's hosts are the operator's, so nobody else can make its chains long. */
+static uint64_t hash_host(const uint8_t *host, size_t length) {
+    uint64_t hash = length * UINT64_C(0x9e3779b97f4a7c15), tail = 0;
+    size_t i = 0;
+    for (; i + 8 <= length; i += 8) {
+        hash = (hash ^ us_load64(host + i)) * UINT64_C(0xbf58476d1ce4e5b9);
+        hash ^= hash >> 31;
+    }
+    for (; i < length; i++) tail = tail << 8 | host[i];
+    hash = (hash ^ tail) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ hash >> 32;
+}
+
+/* The bit of the filter; the last eight bytes of a host differ where hosts do, mostly. */
+static inline uint64_t filter_bit(const us_rules *rules, const uint8_t *host, size_t length) {
+    uint64_t last = 0;
+    if (length >= 8) {
+        last = us_load64(host + length - 8);
+    } else {
+        for (size_t i = 0; i < length; i++) last = last << 8 | host[i];
+    }
+    return ((last ^ (uint64_t)length << 59) * UINT64_C(0x9e3779b97f4a7c15)) >> rules->filter_shift;
+}
+
+static const us_rule_site *find_site(const us_rules *rules, const uint8_t *host, size_t length) {
+    const uint64_t bit = filter_bit(rules, host, length);
+    if (!(rules->filter[bit >> 6] >> (bit & 63) & 1)) return NULL;
+    const uint64_t hash = hash_host(host, length);
+    const uint16_t tag = (uint16_t)(hash >> 48 | 1);
+    for (uint32_t at = (uint32_t)hash & rules->mask; rules->tags[at] != 0; at = (at + 1) & rules->mask) {
+        if (rules->tags[at] != tag) continue;
+        const us_rule_site *site = &rules->sites[rules->places[at]];
+        if (site->length == length && memcmp(site->host, host, length) == 0) return site;
+    }
+    return NULL;
+}
+
+static const us_rule *first_of(const us_rules *rules, const us_rule_site *site, int exact, const uint8_t *path, size_t path_length) {
+    for (uint32_t i = 0; i < site->count; i++) {
+        const us_rule *rule = &rules->rules[site->first + i];
+        if ((rule->flags & US_RULE_EXACT) && !exact) continue;
+        if (!(rule->flags & US_RULE_PATH) || us_glob_matches(&rule->path, path, path_length)) return rule;
+    }
+    return NULL;
+}
+
+static const us_rule *ask(const us_rules *rules, const uint8_t *host, size_t length, int exact, const uint8_t *path, size_t path_length) {
+    if (length < rules->shortest || length > rules->longest) return NULL;
+    const us_rule_site *site = find_site(rules, host, length);
+    return site == NULL ? NULL : first_of(rules, site, exact, path, path_length);
+}
+
+const us_rule *us_find_rule(const us_rules *rules, const uint8_t *host, size_t length, const uint8_t *path, size_t path_length) {
+    if (rules->any != NULL || rules->site_count == 0) return rules->any;
+    const us_rule *rule = ask(rules, host, length, 1, path, path_length);
+    /* parents longer than the longest host of a rule are none of its */
+    size_t i = length > rules->longest + 1 ? length - rules->longest - 1 : 0;
+    while (rule == NULL && i + rules->shortest < length) {
+#ifdef US_SSE2
+        uint32_t points = (uint32_t)_mm_movemask_epi8(us_is(us_load16(host + i), '.'));
+        for (; rule == NULL && points != 0; points &= points - 1) {
+            const size_t at = i + (size_t)__builtin_ctz(points) + 1;
+            if (at >= length) break;
+            rule = ask(rules, host + at, length - at, 0, path, path_length);
+        }
+        i += 16;
+#else
+        if (host[i++] == '.') rule = ask(rules, host + i, length - i, 0, path, path_length);
+#endif
+    }
+    return rule;
+}
+
+/* --- building ----------------------------------------------------------------------------------------------------------------------- */
+
+int us_rules_index(us_rules *rules) {
+    uint32_t slots = 16, filter = 1024;
+    rules->filter_shift = 54;
+    while (slots < 4 * rules->site_count) slots *= 2;
+    for (; filter < 32 * rules->site_count; filter *= 2) rules->filter_shift--;
+    rules->tags = calloc(slots, sizeof *rules->tags);
+    rules->places = calloc(slots, sizeof *rules->places);
+    rules->filter = calloc(filter / 64, sizeof *rules->filter);
+    if (rules->tags == NULL || rules->places == NULL || rules->filter == NULL) return -1;
+    rules->mask = slots - 1;
+    rules->bytes += slots * (sizeof *rules->tags + sizeof *rules->places) + filter / 8;
+    rules->shortest = SIZE_MAX;
+    for (size_t i = 0; i < rules->site_count; i++) {
+        const us_rule_site *site = &rules->sites[i];
+        const uint64_t hash = hash_host(site->host, site->length), bit = filter_bit(rules, site->host, site->length);
+        uint32_t at = (uint32_t)hash & rules->mask;
+        while (rules->tags[at] != 0) at = (at + 1) & rules->mask;
+        rules->tags[at] = (uint16_t)(hash >> 48 | 1);
+        rules->places[at] = (uint32_t)i;
+        rules->filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
+        if (site->length < rules->shortest) rules->shortest = site->length;
+        if (site->length > rules->longest) rules->longest = site->length;
+    }
+    return 0;
+}
+
+/* --- asking one rule ---------------------------------------------------------------------------------------------------------------- */
+
+static int compare_site(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length) {
+    if (a_length != b_length) return a_length < b_length ? -1 : 1;
+    return memcmp(a, b, a_length);
+}
+
+static int compare_moves(const void *a, const void *b) {
+    const us_host_move *x = a, *y = b;
+    return compare_site(x->from, x->from_length, y->from, y->from_length);
+}
+
+void us_rule_sort_moves(us_rule *rule) {
+    if (rule->move_count > 1) qsort(rule->moves, rule->move_count, sizeof *rule->moves, compare_moves);
+}
+
+const us_host_move *us_find_move(const us_rule *rule, const uint8_t *site, size_t length) {
+    size_t low = 0, high = rule->move_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const us_host_move *move = &rule->moves[middle];
+        const int order = compare_site(site, length, move->from, move->from_length);
+        if (order == 0) return move;
+        if (order < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return NULL;
+}
+
+int us_rule_drops(const us_rule *rule, const uint8_t *name, size_t length) {
+    const int keep = (rule->flags & US_RULE_KEEP) != 0;
+    for (size_t i = 0; i < rule->name_count; i++) {
+        if (us_glob_matches(&rule->names[i], name, length)) return !keep;
+    }
+    return keep;
+}

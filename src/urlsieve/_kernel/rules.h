@@ -1,0 +1,104 @@
+/* Site rules compiled: lines of text go in, an immutable table comes out that any number of threads may ask; a host and a path go in, the one
+rule for them comes out.
+
+The most specific rule wins: the exact host before its parents, a longer parent before a shorter, and of one host's rules in the order of
+the lines (policy puts the longer path first). Nothing cascades. A host that is in no rule costs one look into a filter per label.
+
+The lines, fields separated by tabs, a rule and then what it does; a rule of the same host follows the one before it:
+
+    r KIND HOST PATH    KIND e: exactly HOST, b: HOST and everything below, a: every URL. PATH: a glob, or nothing
+    d GLOB   k GLOB     drop, keep a parameter name          h FROM TO    one site (host[:port]) becomes another
+    w REGEX TO          rewrite the path                     f 0|1|2      fragment (enum us_fragment)
+    s  https   c  lower-case path   t  no trailing slash   o  keep the parameters' order   n  keep noise names */
+#ifndef US_RULES_H
+#define US_RULES_H
+
+#include "canonical.h"
+#include "glob.h"
+#include "regex.h"
+
+enum {
+    US_RULES_MOST = 10000,
+    US_RULES_SITE = 259,           /* bytes of a host and a port */
+    US_RULES_REWRITES = 16,        /* of one rule */
+    US_RULES_TO = 1000,            /* bytes of a replacement */
+    US_REWRITE_PATH = 4096         /* longer paths are not rewritten: matching costs their length times the program's */
+};
+
+typedef struct {
+    uint8_t *from, *to;
+    uint16_t from_length, to_length;
+} us_host_move;
+
+typedef struct {
+    us_regex *regex;
+    uint8_t *to;
+    size_t to_length;
+} us_rewrite;
+
+enum us_rule_flag {
+    US_RULE_HTTPS = 1,
+    US_RULE_LOWER = 2,
+    US_RULE_SLASH = 4,
+    US_RULE_UNSORTED = 8,
+    US_RULE_NOISY = 16,
+    US_RULE_KEEP = 32,      /* the names are an allow-list */
+    US_RULE_FRAGMENT = 64,  /* it has a say in it */
+    US_RULE_EXACT = 128,
+    US_RULE_PATH = 256      /* it has a path */
+};
+
+struct us_rule {
+    uint32_t number;        /* from 0, in the order of the lines */
+    uint32_t flags;
+    int fragment;
+    us_glob path;
+    us_glob *names;
+    size_t name_count;
+    us_host_move *moves;    /* by length and bytes of `from` */
+    size_t move_count;
+    us_rewrite *rewrites;
+    size_t rewrite_count;
+};
+
+typedef struct {
+    uint8_t *host;
+    uint32_t length;
+    uint32_t first, count;   /* its rules */
+} us_rule_site;
+
+struct us_rules {
+    us_rule *rules;
+    size_t count, room;
+    us_rule_site *sites;
+    size_t site_count, site_room;
+    uint16_t *tags;          /* open addressing; 0 = free */
+    uint32_t *places;        /* beside each tag: the site's number */
+    uint32_t mask;
+    uint64_t *filter;        /* bits by the last bytes of a host and its length */
+    uint32_t filter_shift;
+    size_t shortest, longest;
+    const us_rule *any;      /* or NULL */
+    size_t bytes;            /* of memory, all in all */
+    size_t scratch;          /* bytes that the greediest regex needs */
+};
+
+typedef struct {
+    size_t line;             /* from 1 */
+    const char *what;        /* NULL: nothing is wrong; "memory" */
+} us_rules_error;
+
+/* NULL on an error. */
+us_rules *us_rules_new(const uint8_t *text, size_t length, us_rules_error *error);
+void us_rules_free(us_rules *rules);
+
+/* 16 bytes behind the host must be readable. NULL: no rule. */
+const us_rule *us_find_rule(const us_rules *rules, const uint8_t *host, size_t length, const uint8_t *path, size_t path_length);
+
+/* Where a site goes, or NULL. */
+const us_host_move *us_find_move(const us_rule *rule, const uint8_t *site, size_t length);
+
+/* Does the rule drop a parameter of this name? */
+int us_rule_drops(const us_rule *rule, const uint8_t *name, size_t length);
+
+#endif
