@@ -84,7 +84,7 @@ class Program:
     ) -> tuple[int, bytes, bytes, int, int, bool]:
         """(status, fingerprint, key, site's start in it, site's length, is route); the rest means nothing if status is not 0."""
     def look(self, text: str | bytes, resolve: Resolve, base: bytes | None) -> tuple[int, bytes, int | None, int]:
-        """(status, key, number of the rule or None, unsettled: 0, 1 the rule's change of the path would leave the rule, 2 it is restless)."""
+        """(status, key, number of the rule or None, unsettled: 0; 1: the change of the path would leave the rule; 2: it is restless)."""
     def fingerprint(self, text: str | bytes, resolve: Resolve, base: bytes | None, variant: bytes = b"") -> bytes | int:
         """16 bytes, or the status (not 0) of a rejected URL."""
     def batch(
