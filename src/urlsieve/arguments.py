@@ -112,9 +112,15 @@ def checked(outcome: object) -> Outcome:
         raise ConfigError("final_url must be text")
     strings("redirects", outcome.redirects)
     links_of(outcome.links)
-    for word, many in outcome.refused:
-        checks.choice("refused", word, REASONS)
-        checks.number("refused", many, whole=True, least=0)
+    _check_refused(outcome.refused)
     reason = checks.text("reason", outcome.reason)
     reason = reason and reason[: checks.MOST_REASON]  # it is shown to people, not data
     return outcome if reason == outcome.reason else replace(outcome, reason=reason)
+
+
+def _check_refused(pairs: object) -> None:
+    if not isinstance(pairs, (tuple, list)) or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise ConfigError("refused must be pairs of a reason and a number")
+    for word, many in pairs:
+        checks.choice("refused", word, REASONS)
+        checks.number("refused", many, whole=True, least=0)
