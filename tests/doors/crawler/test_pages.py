@@ -1,9 +1,12 @@
 """Links and headers, without a network."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from urlsieve.doors.crawler.fetch import retry_after
 from urlsieve.doors.crawler.links import encoding_of, extract
+from urlsieve.doors.crawler.sniff import is_html
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -96,3 +99,25 @@ def test_hostile_html_gives_what_links_it_has():
 )
 def test_retry_after_is_seconds_or_a_date(value, date, expected):
     assert expected == retry_after(value, date, NOW)
+
+
+PIECES = [
+    *("<a href=", "<link rel=canonical href=", "<link rel=alternate hreflang=de href=", "<base href=", "<meta name=robots content=nofollow>"),
+    *("/x", "'http://e.com/?a=1&b=2'", "//", "[", "#!/r", "'", '"', ">", "<", "\x00", "é", "中", " rel=nofollow ", "<!--", "</a>", "javascript:", "\ud800"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=30), st.sampled_from(["utf-8", "gbk", "utf-16", "latin-1", None, "no such"]))
+def test_any_text_is_a_page_whose_evidence_is_among_its_links(pieces, charset):
+    codec = charset if charset in ("gbk", "utf-16", "latin-1") else "utf-8"
+    page = extract("".join(pieces).encode(codec, "replace"), url="http://example.com/dir/", charset=charset)
+    assert len(set(page.links)) == len(page.links)
+    assert page.nofollow <= set(page.links)
+    assert {url for _, url in page.alternates} | ({page.canonical} - {None}) <= set(page.links)
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_a_page_and_are_html_or_not(body):
+    extract(body, url="http://example.com/")
+    for declared in (None, "text/html", "text/plain", "image/png"):
+        assert is_html(body, declared) in (True, False)

@@ -191,3 +191,31 @@ def test_one_huge_element_is_read_in_seconds():
     read(f"{HEAD}<url><loc>http://e.com/a</loc><x y='{'z' * 40_000_000}'/></url></urlset>".encode())
     read(f"{HEAD}{'<a>' * 1_000_000}".encode())
     assert time.perf_counter() - started < 20
+
+
+def damaged(body):
+    """`body` with a few bytes put in, taken out or changed."""
+
+    @st.composite
+    def damage(draw):
+        found = bytearray(body)
+        for _ in range(draw(st.integers(0, 6))):
+            at = draw(st.integers(0, len(found)))
+            found[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3) | st.sampled_from([b"&", b"<", b"]]>", b"<!DOCTYPE x [", b"\x00"]))
+        return bytes(found)
+
+    return damage()
+
+
+WHOLE = urlset(*(f"http://e.com/{i}?a=1&amp;b=2" for i in range(4)))
+
+
+@given(st.binary(max_size=300) | damaged(WHOLE) | damaged(gzip.compress(WHOLE)) | damaged(WHOLE.replace(b"urlset", b"sitemapindex").replace(b"url>", b"sitemap>")))
+def test_any_bytes_are_a_sitemap_or_are_refused(body):
+    try:
+        found = read(body)
+    except NotASitemap as no:
+        assert no.reason in ("type", "size", "entities")
+    else:
+        assert all(page.url for page in found.pages)
+        assert len(found.pages) + len(found.children) <= sitemap.MOST_URLS
