@@ -1,14 +1,22 @@
 """What an operator does to sites and groups: list, limit, delay, pause, block, and end a block."""
 
 import time
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from cli_lab import Cli
 
+import redis_server
 import urlsieve
 
-Pushed = Callable[..., list[str]]
+
+@pytest.fixture(params=["embedded", "redis"])
+def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Cli:
+    """With a store of each kind."""
+    cli = Cli(tmp_path)
+    if request.param == "redis":
+        cli.store = redis_server.shared().address(tmp_path.name[-64:].lstrip("-_"))
+    return cli
 
 
 @pytest.fixture

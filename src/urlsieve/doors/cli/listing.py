@@ -75,5 +75,5 @@ def number(name: str) -> Callable[[Record], str]:
 
 
 def moment(at: float) -> str:
-    """A point in time for people."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
+    """A point in time for people, to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(round(at)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from urlsieve.errors import ConfigError
@@ -36,17 +37,21 @@ class _Given:
 
 def entries(ledger: Ledger, states: frozenset[State | None] | None) -> Iterator[Entry]:
     """In three passes, each in slices: the queue in its order, what is held, then the seen set. Whatever moved between the first two
-    is met in the third, which leaves out what was given already."""
+    is met in the third, which leaves out what was given already. Where only held ones are wanted, the held are looked at twice instead,
+    and of the seen set only what has no text: the failed list of a large store is short."""
     wanted = frozenset([None, *State]) if states is None else states
     given = _Given()
-    third = bool(wanted)
-    for ids in _queue_slices(ledger, wanted):
-        for number, entry in _slice(ledger, ids):
-            given.add(number)
+    only_held = wanted <= _HELD
+    for ids in chain(_queue_slices(ledger, wanted), _held_slices(ledger, wanted), _held_slices(ledger, wanted) if only_held else ()):
+        for number, entry in _slice(ledger, [number for number in ids if number not in given]):
             if entry.state in wanted:
+                given.add(number)
                 yield entry
-    if third:
-        yield from _the_rest(ledger, wanted, given)
+    if not only_held or State.DEAD in wanted:
+        yield from _the_rest(ledger, wanted, given, texts=not only_held)
+
+
+_HELD = frozenset([State.LEASED, State.DELAYED, State.DEAD])
 
 
 _NEXT_PENDING = "SELECT grp, class, np, seq, id FROM pending WHERE (grp, class, np, seq) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT ?"
@@ -62,7 +67,10 @@ def _queue_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[l
                 break
             at = rows[-1][:4]
             yield [row[4] for row in rows]
-    if wanted & {State.LEASED, State.DELAYED, State.DEAD}:
+
+
+def _held_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[list[int]]:
+    if wanted & _HELD:
         last = 0
         while True:
             with ledger.read() as db:
@@ -73,9 +81,9 @@ def _queue_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[l
             yield ids
 
 
-def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given) -> Iterator[Entry]:
+def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, *, texts: bool) -> Iterator[Entry]:
     for pairs in seen.scan(ledger):
-        ids = [entry for _, entry in pairs if entry > 0 and entry not in given]
+        ids = [entry for _, entry in pairs if entry > 0 and entry not in given] if texts else []
         found = dict(_slice(ledger, ids))
         names = _site_names(ledger, [fp for fp, entry in pairs if entry <= 0])
         for fp, entry in pairs:
