@@ -293,3 +293,27 @@ def test_a_closed_sieve_says_so_and_closing_twice_is_fine():
 def test_every_verb_of_the_sieve_is_there():
     verbs = {name for name in vars(urlsieve.Sieve) if not name.startswith("_")}
     assert set() == verbs - set(vars(urlsieve.aio.AsyncSieve))
+
+
+def test_a_store_moves_and_its_failed_urls_come_back_while_other_verbs_go_on():
+    async def test(sieve):
+        await sieve.push([f"http://e{i}.example/" for i in range(2_500)])
+        (lease,) = await sieve.pop(1)
+        await sieve.fail(lease, "no", status=403)
+        assert [lease.url] == [one.url for one in await sieve.failed()]
+        lines = []
+        async for line in sieve.export():
+            if not lines:
+                await sieve.push("http://new.example/")
+            lines.append(line.rstrip())
+        async with urlsieve.aio.open("memory:") as other:
+            report = await other.import_lines(lines)
+            assert (report.incomplete, report.rejected) == (None, 0)
+            assert 2_500 <= report.new == (await other.stats()).accepted <= 2_501
+            assert {"dead"} == {entry.state.name.lower() async for entry in other.entries(["dead"])}
+            again = [entry async for entry in sieve.entries()]
+            assert 2_501 == (await sieve.admit(again)).seen
+            assert 1 == await other.retry(reason="*")
+            assert [] == await other.verify(deep=True)
+
+    run(test)
