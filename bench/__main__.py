@@ -1,4 +1,4 @@
-"""`python -m bench canon|uniq|embedded|runs|scrapy_door [--quick]`: runs one benchmark; a result is one JSON line on standard output."""
+"""`python -m bench canon|uniq|embedded|redis|runs|scrapy_door [--quick]`: runs one benchmark; a result is one JSON line on standard output."""
 
 import runpy
 import sys
@@ -8,6 +8,7 @@ BENCHES = {
     "uniq": "`urlsieve uniq` against sort -u, mawk and a Python set",
     "embedded": "the embedded store against plain SQLite",
     "scrapy_door": "Scrapy on the embedded store against Scrapy in memory",
+    "redis": "the Redis store against scrapy-redis",
     "runs": "the kernel's map and sorted runs against a dict and a SQLite B-tree",
 }
 

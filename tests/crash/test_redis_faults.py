@@ -91,7 +91,7 @@ def test_red_01_a_server_that_evicts_is_refused_unless_the_loss_is_accepted(serv
     for word in (policy, "noeviction", "i_accept_data_loss"):
         assert word in str(caught.value)
     with server.client() as client:
-        assert [] == client.keys()
+        assert [] == list(client.scan_iter())
     with urlsieve.open(server.address(i_accept_data_loss=1)) as sieve:
         assert 1 == sieve.push(pages(1)).new
         assert "error" in {finding.level for finding in sieve.doctor() if policy in finding.what}
@@ -116,7 +116,7 @@ def test_durability_is_what_the_server_does(server):
     with pytest.raises(ConfigError, match="not in this version"):
         urlsieve.open(server.address(), durability="wait")
     with server.client() as client:
-        assert [] == client.keys()
+        assert [] == list(client.scan_iter())
         client.config_set("appendfsync", "always")
     urlsieve.open(server.address(), durability="full").close()
     urlsieve.open(server.address(), durability="normal").close()
@@ -257,7 +257,7 @@ def test_a_read_only_replica_is_refused(server):
 
 
 def contents(client):
-    return {one: client.dump(one) for one in client.keys() if not one.endswith(b":changes")}
+    return {one: client.dump(one) for one in client.scan_iter() if not one.endswith(b":changes")}
 
 
 @pytest.mark.parametrize("suffix", ["n", "e", "s", "g", "i", "ready", "line", "wake", "held", "due", "exp", "bury"])

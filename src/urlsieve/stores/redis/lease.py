@@ -66,14 +66,17 @@ class Rounds:
         return True
 
     def _along(self, without: set[int], ttl: float, now: float, chance: bytes) -> list[Ask]:
-        """In the same round trip: a look at some shards in turn, and the old dead of some buried (a lease of nothing tidies up)."""
+        """In the same round trip: a look at some shards in turn; and where time has brought something, a lease of nothing, which tidies up:
+        what is due or expired elsewhere is then known with its priority."""
         count = self._job.shards.count
         with self._lock:
             start, self._glance = self._glance, (self._glance + GLANCES) % count
-        old = [i for i, head in enumerate(self._heads) if head is not None and head.bury is not None and head.bury <= now]
-        tidied = [shard for shard in old if shard not in without][:GLANCES]
+        times = ((shard, time) for shard, head in enumerate(self._heads) if head is not None for time in (head.wake, head.bury))
+        ripe = sorted({shard for shard, time in times if time is not None and time <= now} - without)
+        tidied = [*(shard for shard in ripe if shard >= start), *ripe][:GLANCES]
         looks = {(start + i) % count for i in range(GLANCES)} - without - set(tidied)
-        return [*(Ask(shard, "lease", [0, repr(ttl), chance, b"0"]) for shard in tidied), *(Ask(shard, "peek") for shard in looks)]
+        tidying = [Ask(shard, "lease", [0, repr(ttl), chance, b"0"]) for shard in dict.fromkeys(tidied)]
+        return [*tidying, *(Ask(shard, "peek") for shard in looks)]
 
     def _later(self, now: float) -> float | None:
         wakes = [head.wake for head in self._heads if head is not None and head.wake is not None]

@@ -7,8 +7,8 @@ import pytest
 import redis_server
 from sieve_lab import check_conservation, pages, states
 from urlsieve.grouping import domains
-from urlsieve.opening import _fresh
 from urlsieve.model import Policy
+from urlsieve.opening import _fresh
 from urlsieve.sieve import Sieve
 from urlsieve.stores.redis import RedisStore
 
