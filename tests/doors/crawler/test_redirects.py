@@ -1,5 +1,6 @@
 """Redirects: hop by hop, each an entry of its own, none fetched again, none lost."""
 
+import pytest
 from crawler_lab import moved_to, page, redirect
 
 
@@ -102,3 +103,11 @@ def test_each_hop_asks_robots_txt(serve, crawl):
     result = crawl(site.url + "/a")
     assert {"/a": 1} == dict(site.asked)
     assert {"robots": 1} == result.report["skipped"]
+
+
+@pytest.mark.parametrize("meta", [{"redirects": "many", "lastmod": {"a": [1]}}, {"redirects": -5}, {"redirects": 10**30}, {"redirects": None}, [1], "x", 7])
+def test_meta_of_somebody_else_does_no_harm(serve, crawl, sieve, meta):
+    site = serve({"/": moved_to("/a"), "/a": moved_to("/b"), "/b": lambda _: page()})
+    sieve.push(site.url + "/", meta=meta)
+    result = crawl(site.url + "/")
+    assert (0, {"/": 1, "/a": 1, "/b": 1}) == (result.status, dict(site.asked))

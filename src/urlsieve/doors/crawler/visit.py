@@ -80,7 +80,7 @@ class Visitor:
                 if listing.is_sitemap(lease) and (response.body or response.status in (404, 410)):
                     return await listing.listed(lease, url, response, self.scope)
                 return self._answer(lease, url, record, response)
-            earlier = int(lease.meta.get("redirects", 0)) if isinstance(lease.meta, dict) else 0
+            earlier = _redirects(lease)
             if target in (*hops, source) or earlier + len(hops) >= MOST_REDIRECTS:
                 return await self._ended(Visited(Outcome("skip", reason="redirects"), fetched=True), record)
             if not self._same(target, source, hops):
@@ -255,6 +255,12 @@ class Visitor:
         except TimeoutError:
             return True
         return False
+
+
+def _redirects(lease: Lease) -> int:
+    """How many led here before this lease. meta may be anybody's: what is no number of ours is none."""
+    found = lease.meta.get("redirects") if isinstance(lease.meta, dict) else None
+    return found if isinstance(found, int) and 0 < found <= MOST_REDIRECTS else 0
 
 
 def _as_given(url: str) -> str | bytes:
