@@ -7,7 +7,7 @@ from cli_lab import Cli
 
 from urlsieve.doors.cli.main import COMMANDS
 from urlsieve.doors.cli.parsers import options_of, parser_of
-from urlsieve.doors.cli.settings import settable
+from urlsieve.doors.cli.settings import COMMON, settable
 
 URL = "https://e.example/"
 
@@ -145,6 +145,11 @@ def test_every_command_says_what_it_takes_before_it_does_anything(command: str) 
     assert command == parser.command
     words = {word for action in options_of(parser) for word in action.option_strings if word.startswith("--")}
     assert {word[2:].replace("-", "_") for word in words} - {"force", "output"} == set(settable(parser))
+
+
+def test_the_names_that_are_taken_for_known_are_options() -> None:
+    every = {name for command in COMMANDS for name in settable(parser_of(command))}
+    assert set() == COMMON - every
 
 
 def test_the_fast_start_of_a_filter_is_not_spent_on_settings_that_are_not_there(cli: Cli) -> None:

@@ -18,17 +18,18 @@ class Progress:
         self._what = what
         self._shown = not quiet and os.isatty(2)
         self._began = self._last = time.monotonic()
-        self._written = False
+        self._width = 0  # of what stands on the line now
 
     def show(self, many: int) -> None:
         now = time.monotonic()
         if self._shown and now - self._last >= PACE:
-            self._last, self._written = now, True
-            say(f"\r{many:,} {self._what}, {many / (now - self._began):,.0f} a second \x1b[K".encode())
+            text = f"{many:,} {self._what}, {many / (now - self._began):,.0f} a second"
+            say(f"\r{text:<{self._width}}".encode())
+            self._last, self._width = now, len(text)
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._written:
-            say(b"\r\x1b[K")
+        if self._width:
+            say(b"\r" + b" " * self._width + b"\r")

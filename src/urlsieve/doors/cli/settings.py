@@ -24,6 +24,8 @@ PREFIX = "URLSIEVE_"
 _FLAGS_ONLY = {"output", "force"}
 #: Variables that are read elsewhere: by failures.py, and by the build and the tests of the package itself.
 _OTHERS = {"debug", "sanitize", "hypothesis"}
+#: Names of which it is known that commands have them: the others need not be asked each time that `canon` is started.
+COMMON = {"store", "profile", "rules", "json", "quiet"}
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -126,6 +128,8 @@ def _check_name(name: str, where: str, spell: Any) -> None:
     """Of another command, perhaps: only then are all of them asked."""
     from urlsieve.doors.cli.main import COMMANDS
 
+    if name in COMMON:
+        return
     if name in _FLAGS_ONLY:
         raise UsageError(f"{where}: is said on the command line only")
     every = {setting for command in COMMANDS for setting in settable(parser_of(command))}
