@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from email.utils import formatdate
 from types import SimpleNamespace
 
@@ -169,6 +170,17 @@ def test_what_is_repeated_after_an_answer_was_lost_is_seen_and_nothing_is_twice(
     Offering(memory).take(offers[:2])
     assert ["seen", "seen", "new"] == [verdict for _, verdict in Offering(memory).take(offers)]
     assert {"pending": 3} == states(memory)
+
+
+def test_what_cannot_be_written_is_asked_about_and_marked_when_it_is_done(memory):
+    question = replace(offer_of(memory), written=None)
+    offering = Offering(memory)
+    assert [(question, "aside")] == offering.take([question])
+    assert 0 == memory.stats().seen
+    done, other = replace(question, done=True), offer_of(memory, f"{URL}b")
+    assert ["marked", "new"] == [verdict for _, verdict in offering.take([done, other])]
+    assert ["seen"] == [verdict for _, verdict in offering.take([question])]
+    assert {"pending": 1, "done": 1} == states(memory)
 
 
 # -- what an answer comes to

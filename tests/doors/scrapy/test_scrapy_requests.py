@@ -227,13 +227,44 @@ def test_what_cannot_be_written_down_is_said_and_processed_from_memory(scrapy_ru
     assert 3 == ended.stats["scheduler/unserializable"]
     assert (2, 2) == (ended.stats["scheduler/enqueued/memory"], ended.stats["scheduler/dequeued/memory"])
     assert "urlsieve/not_durable" not in ended.stats
-    assert {"done": 1} == states(sieve)
+    assert {"done": 3} == states(sieve)
+    again = scrapy_run(body, start=f"{site.url}/")
+    assert ended.notes == again.notes  # done is done, in the next run too
+    assert {"done": 3} == states(sieve)
 
 
 def test_a_request_that_cannot_be_written_and_has_no_page_is_counted_as_not_durable(scrapy_run, serve):
     site = serve({"/": leads_to()})
     ended = scrapy_run(ask("scrapy.Request(root + '/', lambda response: self.note(1))"), start=site.url)
     assert ([1], 1) == (ended.notes, ended.stats["urlsieve/not_durable"])
+
+
+def test_what_cannot_be_written_and_must_not_be_filtered_is_processed_each_time(scrapy_run, serve):
+    site = serve({"/": leads_to(), "/b": leads_to()})
+    body = """
+    def parse(self, response):
+        request = scrapy.Request(response.urljoin("/b"), lambda response: self.note(1), dont_filter=True)
+        yield request
+        yield request
+    """
+    assert [1, 1] == scrapy_run(body, start=f"{site.url}/").notes
+
+
+def test_a_callback_may_download_its_own_request_again(scrapy_run, serve, sieve):
+    site = serve({"/": flaky(200, 302), "/b": leads_to()})
+    body = """
+    async def parse(self, response):
+        from scrapy.utils.defer import maybe_deferred_to_future
+        engine = self.crawler.engine
+        if hasattr(engine, "download_async"):
+            await engine.download_async(response.request)
+        yield response.follow("/b", self.parse_b)
+
+    def parse_b(self, response):
+        self.note("b")
+    """
+    assert ["b"] == scrapy_run(body, start=f"{site.url}/").notes
+    assert {"done": 2} == states(sieve)
 
 
 def test_urls_of_other_schemes_are_processed_from_memory(scrapy_run, tmp_path, sieve):

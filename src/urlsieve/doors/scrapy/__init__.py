@@ -5,7 +5,7 @@
 
 How it hangs together: `scheduler` answers Scrapy at once from what `desk` has fetched ahead; `desk` is the one thread that talks to the
 store; `taps` tells when a response has been wholly processed; `hands` keeps account of what is out, so that a lease is settled only then;
-`wire` turns requests into JSON and back; `identity` says which requests are the same.
+`wire` turns requests into JSON and back; `identity` says which requests are the same, `offering` what becomes of a request that was seen.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ trip per request: use the Scheduler there.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.utils.request import fingerprint
@@ -14,14 +13,13 @@ from scrapy.utils.request import fingerprint
 import urlsieve
 from urlsieve.doors.scrapy import options
 from urlsieve.doors.scrapy.identity import variant_of
+from urlsieve.doors.scrapy.telling import logger, shown
 from urlsieve.errors import ConfigError, UrlsieveError, mask_userinfo
 from urlsieve.model import URLItem
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
 
 
 class DupeFilter:
@@ -51,11 +49,11 @@ class DupeFilter:
         try:
             (verdict,) = self._sieve.mark([URLItem(request.url, variant=variant_of(request))]).verdicts
         except ConfigError as error:
-            logger.error("Request <%s %s> is dropped: %s", request.method, mask_userinfo(request.url), error)
+            logger.error("Request %s is dropped: %s", shown(request), error)
             self._inc("urlsieve/rejected/invalid_request")
             return True
         except UrlsieveError as error:
-            logger.error("The store does not tell whether <%s %s> was seen: %s", request.method, mask_userinfo(request.url), error)
+            logger.error("The store does not tell whether %s was seen: %s", shown(request), error)
             self._inc("urlsieve/store_errors")
             return self._seen_in_this_run(request)
         if not verdict.startswith("rejected"):
@@ -71,7 +69,7 @@ class DupeFilter:
         return seen
 
     def log(self, request: Request, spider: Spider) -> None:
-        logger.debug("Filtered duplicate request: <%s %s>", request.method, mask_userinfo(request.url), extra={"spider": spider})
+        logger.debug("Filtered duplicate request: %s", shown(request), extra={"spider": spider})
         self._inc("dupefilter/filtered")
 
     def close(self, reason: str) -> None:

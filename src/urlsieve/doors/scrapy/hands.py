@@ -15,6 +15,8 @@ from urlsieve.model import Lease, Outcome
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from urlsieve.doors.scrapy.offering import Offer
+
 
 @dataclass(slots=True, eq=False)
 class Root:
@@ -28,7 +30,8 @@ class Root:
 @dataclass(slots=True, eq=False)
 class Work:
     """One request that the engine has. `stands`: it is the leased request itself, or its retry. `handled`: the spider was given the
-    answer, or its errback took the failure. `error`: what its callback raised. `succeeded`: another request stands for the lease now."""
+    answer, or its errback took the failure. `error`: what its callback raised. `succeeded`: another request stands for the lease now.
+    `mark`: what the store is told when it is done. `scraping`: the download is over."""
 
     request: Request
     root: Root | None
@@ -36,6 +39,8 @@ class Work:
     handled: bool = False
     error: str | None = None
     succeeded: bool = False
+    mark: Offer | None = None
+    scraping: bool = False
     ended: bool = False
 
 
@@ -50,9 +55,9 @@ class Hands:
         root = self.roots[lease.token] = Root(lease)
         return root
 
-    def begin(self, request: Request, root: Root | None, *, stands: bool) -> Work:
+    def begin(self, request: Request, root: Root | None, *, stands: bool, mark: Offer | None = None) -> Work:
         """The engine gets it. Its root has counted it when it was queued."""
-        work = self.works[request] = Work(request, root, stands)
+        work = self.works[request] = Work(request, root, stands, mark=mark)
         return work
 
     def end(self, work: Work, outcome: Outcome | None) -> tuple[Lease, Outcome] | None:

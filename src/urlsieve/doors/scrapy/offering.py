@@ -24,7 +24,8 @@ _GONE = frozenset({"done", "dead", "known", "unseen"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """A request as it is written down. `again`: it must not be filtered."""
+    """A request as it is written down. `again`: it must not be filtered. `written` None: it cannot be written; the store is asked whether
+    it knows it, and with `done` it is told that it was dealt with."""
 
     request: Any
     fingerprint: bytes
@@ -33,8 +34,9 @@ class Offer:
     priority: int
     depth: int
     via: str | None
-    written: dict[str, Any]
+    written: dict[str, Any] | None
     again: bool = False
+    done: bool = False
 
     def item(self, variant: bytes) -> URLItem:
         return URLItem(
@@ -57,7 +59,8 @@ class Offering:
         self._sieve = sieve
 
     def take(self, offers: list[Offer]) -> list[tuple[Offer, str]]:
-        """One verdict each: new, seen, raised, requeued, or rejected:<reason>."""
+        """One verdict each: new, seen, raised, requeued, or rejected:<reason>; of those that are not written: seen, aside (not seen), or
+        marked."""
         try:
             return self._take(offers)
         except ConfigError as error:  # one of them makes no sense to a store, a priority out of range for example; the others do
@@ -67,13 +70,27 @@ class Offering:
             return [(offers[0], "rejected:invalid_request")]
 
     def _take(self, offers: list[Offer]) -> list[tuple[Offer, str]]:
+        verdicts: dict[int, str] = {}
+        for answer, of_these in ((self._offer, _is_written), (self._ask, _is_question), (self._mark, _is_done)):
+            at = [i for i, offer in enumerate(offers) if of_these(offer)]
+            if at:
+                verdicts.update(zip(at, answer([offers[i] for i in at]), strict=True))
+        return [(offer, verdicts[i]) for i, offer in enumerate(offers)]
+
+    def _ask(self, offers: list[Offer]) -> list[str]:
+        return ["seen" if seen else "aside" for seen in self._sieve.seen([offer.item(offer.variant) for offer in offers])]
+
+    def _mark(self, offers: list[Offer]) -> list[str]:
+        self._sieve.mark([offer.item(offer.variant) for offer in offers])
+        return ["marked"] * len(offers)
+
+    def _offer(self, offers: list[Offer]) -> list[str]:
         verdicts = self._sieve.push([offer.item(offer.variant) for offer in offers]).verdicts
-        answers = list(zip(offers, verdicts, strict=True))
-        taken = [i for i, (offer, verdict) in enumerate(answers) if offer.again and verdict == "seen"]
+        taken = [i for i, offer in enumerate(offers) if offer.again and verdicts[i] == "seen"]
         if taken:
             for i, verdict in zip(taken, self._ask_again([offers[i] for i in taken]), strict=True):
-                answers[i] = (offers[i], verdict)
-        return answers
+                verdicts[i] = verdict
+        return verdicts
 
     def _ask_again(self, offers: list[Offer]) -> list[str]:
         returning: dict[bytes, int] = {}
@@ -90,6 +107,18 @@ class Offering:
     def _push(self, at: list[int], offers: list[Offer], verdicts: list[str], *, own: bool) -> None:
         if not at:
             return
-        items = [offers[i].item(again_variant(offers[i].variant, offers[i].written) if own else offers[i].variant) for i in at]
+        items = [offers[i].item(again_variant(offers[i].variant, offers[i].written or {}) if own else offers[i].variant) for i in at]
         for i, verdict in zip(at, self._sieve.push(items, mode="again").verdicts, strict=True):
             verdicts[i] = verdict
+
+
+def _is_written(offer: Offer) -> bool:
+    return offer.written is not None
+
+
+def _is_question(offer: Offer) -> bool:
+    return offer.written is None and not offer.done
+
+
+def _is_done(offer: Offer) -> bool:
+    return offer.written is None and offer.done

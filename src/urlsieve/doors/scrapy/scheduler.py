@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider, signals
@@ -21,6 +22,7 @@ from urlsieve.doors.scrapy.identity import variant_of
 from urlsieve.doors.scrapy.offering import Offer
 from urlsieve.doors.scrapy.outcome import REDIRECTED, outcome_of
 from urlsieve.doors.scrapy.recent import Recent
+from urlsieve.doors.scrapy.telling import Telling, logger, shown
 from urlsieve.doors.scrapy.waiting import Kept, Waiting
 from urlsieve.errors import ConfigError, InvalidURL, UrlsieveError, mask_userinfo
 from urlsieve.model import Lease, Outcome
@@ -31,16 +33,12 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-logger = logging.getLogger(__name__)
-
 #: Seconds that a store which does not answer may hold up the end of the spider.
 GRACE = 10.0
 #: Why the spider was closed, when the store was.
 STORE_ERROR = "urlsieve_store_error"
 #: Settings of DUPEFILTER_CLASS that promise nothing else than the store does.
 USUAL_FILTERS = ("scrapy.dupefilters.RFPDupeFilter", "urlsieve.doors.scrapy.DupeFilter")
-#: Different complaints that are said aloud.
-MOST_TOLD = 100
 
 
 class Scheduler:
@@ -48,17 +46,16 @@ class Scheduler:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._stats: Any = crawler.stats
         self._hands, self._waiting, self._recent = Hands(), Waiting(), Recent(time.monotonic)
         self._successors: dict[Request, Work] = {}
-        self._elsewhere: set[bytes] = set()  # fingerprints of what no store takes (file:, data:)
+        self._elsewhere: set[bytes] = set()  # fingerprints of what no store takes: unwritable, or of other schemes
+        self._asides: dict[Offer, Root | None] = {}
         self._asked = 0
         self._idle_upto: int | None = None
         self._broken = self._closed = False
         self._desk: Desk
         self._open = False
         self._ended: Deferred[None] = Deferred()
-        self._told: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -69,7 +66,7 @@ class Scheduler:
     def open(self, spider: Spider) -> Deferred[None]:
         """Fires when the store is open; fails with what is wrong with it. ConfigError for settings that are missing, unknown or senseless:
         here and not in from_crawler, because of an error there Scrapy tells nothing."""
-        self._spider = spider
+        self._spider, self._telling = spider, Telling(self._crawler.stats, spider)
         self._options = chosen = options.read(self._crawler.settings)
         if self._crawler.settings.get("DUPEFILTER_CLASS") not in USUAL_FILTERS:
             logger.warning("DUPEFILTER_CLASS is not used: the store tells which requests were seen")
@@ -100,7 +97,7 @@ class Scheduler:
         alone = self._waiting.kept_alone()
         if alone:
             logger.warning("%d requests that could not be written to the store are dropped with the spider", alone)
-            self._inc("urlsieve/dropped_at_close", alone)
+            self._telling.count("urlsieve/dropped_at_close", alone)
         if not self._open:
             return succeed(None)
         self._desk.close(GRACE)
@@ -119,8 +116,8 @@ class Scheduler:
         try:
             return self._enqueue(request, replaced or self._current(), replaced is not None)
         except UrlsieveError as error:
-            logger.error("Request %s is dropped: %s", shown(request), error, extra={"spider": self._spider})
-            self._inc("urlsieve/rejected/invalid_request")
+            self._telling.error("Request %s is dropped: %s", shown(request), error)
+            self._telling.count("urlsieve/rejected/invalid_request")
             return False
 
     def next_request(self) -> Request | None:
@@ -130,13 +127,13 @@ class Scheduler:
         self._ask()
         while (found := self._waiting.next()) is not None:
             if isinstance(found, Kept):
-                self._hands.begin(found.request, found.root, stands=found.stands)
-                self._count("dequeued", "memory")
+                self._hands.begin(found.request, found.root, stands=found.stands, mark=found.mark)
+                self._telling.moved("dequeued", "memory")
                 return found.request
             request = self._read(found)
             if request is not None:
                 self._hands.begin(request, found, stands=True)
-                self._count("dequeued", "urlsieve")
+                self._telling.moved("dequeued", "urlsieve")
                 return request
         return None
 
@@ -148,20 +145,20 @@ class Scheduler:
             # a retry, or a redirect to another spelling: the lease is ours until this one is done
             origin.succeeded = origin.succeeded or replaces
             self._keep(request, origin.root, stands=True)
-            self._inc("urlsieve/under_same_lease")
+            self._telling.count("urlsieve/under_same_lease")
             return True
         try:
             fingerprint = self._canonicalizer.fingerprint(request.url, variant=variant)
         except InvalidURL as refused:
             return self._refused(request, refused.reason, origin)
         if not request.dont_filter and fingerprint in self._recent:
-            self._filtered(request)
+            self._telling.filtered(request)
             return False
         try:
             written = wire.write(request, self._spider, with_url=request.dont_filter)
         except wire.Unwritable as why:
             self._complain(request, str(why))
-            return self._aside(request, fingerprint, origin)
+            return self._aside(request, fingerprint, origin, self._offer(request, fingerprint, variant, None))
         self._recent.add(fingerprint)
         self._desk.offer(self._offer(request, fingerprint, variant, written))
         return True
@@ -177,7 +174,7 @@ class Scheduler:
         except InvalidURL:
             return False
 
-    def _offer(self, request: Request, fingerprint: bytes, variant: bytes, written: dict[str, Any]) -> Offer:
+    def _offer(self, request: Request, fingerprint: bytes, variant: bytes, written: dict[str, Any] | None) -> Offer:
         depth, referer = request.meta.get("depth"), request.headers.get("Referer")
         return Offer(
             request,
@@ -194,35 +191,52 @@ class Scheduler:
     def _refused(self, request: Request, reason: str, origin: Work | None) -> bool:
         """URLs that no store takes. Those of other schemes (file:, data:) are Scrapy's business all the same."""
         if reason == "scheme":
-            return self._aside(request, fingerprint(request), origin)
-        self._once(logging.WARNING, reason, "Request %s is dropped: its URL is refused as %r", shown(request), reason)
-        self._inc(f"urlsieve/rejected/{reason}")
+            return self._aside(request, fingerprint(request), origin, None)
+        self._telling.once(logging.WARNING, reason, "Request %s is dropped: its URL is refused as %r", shown(request), reason)
+        self._telling.count(f"urlsieve/rejected/{reason}")
         return False
 
     def _complain(self, request: Request, why: str) -> None:
-        self._inc("scheduler/unserializable")
+        self._telling.count("scheduler/unserializable")
         message = (
             "Request %s cannot be written to the store: %s. It waits in memory, for this process only; after a crash it comes back with "
             "the page it was found on. The same is said once"
         )
-        self._once(logging.ERROR, why, message, shown(request), why)
+        self._telling.once(logging.ERROR, why, message, shown(request), why)
 
-    def _aside(self, request: Request, fingerprint: bytes, origin: Work | None) -> bool:
-        """In memory, filtered within this process, and under the lease of the page that led to it, if one did."""
-        if not request.dont_filter:
-            if fingerprint in self._elsewhere:
-                self._filtered(request)
-                return False
-            self._elsewhere.add(fingerprint)
+    def _aside(self, request: Request, fingerprint: bytes, origin: Work | None, question: Offer | None) -> bool:
+        """Into memory, under the lease of the page that led to it, if one did. Filtered within this process, and by the store if that can
+        know it: then it is asked first."""
         root = origin.root if origin is not None else None
-        if root is None:
-            self._inc("urlsieve/not_durable")
-        self._keep(request, root, stands=False)
+        if request.dont_filter:
+            self._keep(request.copy(), root, stands=False)  # a spider may yield the same object twice
+            return True
+        if fingerprint in self._elsewhere:
+            self._telling.filtered(request)
+            return False
+        self._elsewhere.add(fingerprint)
+        if question is None:
+            self._keep(request, root, stands=False)
+            return True
+        if root is not None:
+            root.users += 1
+        self._asides[question] = root
+        self._desk.offer(question)
         return True
 
-    def _keep(self, request: Request, root: Root | None, *, stands: bool) -> None:
-        self._waiting.keep(Kept(request, root, stands))
-        self._count("enqueued", "memory")
+    def _on_aside(self, question: Offer, known: bool) -> None:
+        """The store has answered."""
+        root = self._asides.pop(question)
+        if not known:
+            self._keep(question.request, root, stands=False, mark=replace(question, done=True))
+        if root is not None:
+            self._settle(self._hands.leave(root, None))
+
+    def _keep(self, request: Request, root: Root | None, *, stands: bool, mark: Offer | None = None) -> None:
+        if root is None:
+            self._telling.count("urlsieve/not_durable")
+        self._waiting.keep(Kept(request, root, stands, mark))
+        self._telling.moved("enqueued", "memory")
 
     # -- out
 
@@ -237,8 +251,8 @@ class Scheduler:
         try:
             return wire.read(lease.url, lease.meta, lease.priority, self._spider)
         except wire.Unreadable as why:
-            self._once(logging.ERROR, str(why), "A request for %s cannot be read from the store: %s", mask_userinfo(lease.url), why)
-            self._inc("urlsieve/unreadable")
+            self._telling.once(logging.ERROR, str(why), "A request for %s cannot be read from the store: %s", mask_userinfo(lease.url), why)
+            self._telling.count("urlsieve/unreadable")
             self._settle(self._hands.leave(root, Outcome("fail", reason=f"unreadable: {why}")))
             return None
 
@@ -256,7 +270,10 @@ class Scheduler:
         self._settle(self._hands.end(work, None if work.succeeded else REDIRECTED))
 
     def processed(self, work: Work, result: Response | Failure) -> None:
-        self._settle(self._hands.end(work, outcome_of(work, result)))
+        outcome = outcome_of(work, result)
+        if work.mark is not None and not work.ended and outcome.kind == "done":
+            self._desk.offer(work.mark)
+        self._settle(self._hands.end(work, outcome))
 
     def _spider_error(self, failure: Failure) -> None:
         work = taps.CURRENT.get()
@@ -292,12 +309,12 @@ class Scheduler:
 
     def _on_round(self, done: Round) -> None:
         if done.trouble:
-            self._inc("urlsieve/store_errors")
-            self._once(logging.WARNING, done.trouble, "The store does not answer; it is asked again: %s", done.trouble)
+            self._telling.count("urlsieve/store_errors")
+            self._telling.once(logging.WARNING, done.trouble, "The store does not answer; it is asked again: %s", done.trouble)
         for offer, verdict in done.offered:
             self._on_verdict(offer, verdict)
         for state, many in done.settled.items():
-            self._inc(f"urlsieve/settled/{state}", many)
+            self._telling.count(f"urlsieve/settled/{state}", many)
         for token in done.lost:
             self._on_lost(token)
         self._asked -= len(done.leases)
@@ -306,31 +323,37 @@ class Scheduler:
         if done.idle:
             self._on_idle(done)
         elif done.left and done.waits > LONG_WAIT:
-            reasons = "retries, hosts that asked for it, what other spiders are working on, or what one that was killed had in hand"
-            self._once(logging.INFO, "waits", "Nothing can be fetched for %.0f s; %d requests wait: %s", done.waits, done.left, reasons)
+            message = (
+                "Nothing can be fetched for %.0f s; %d requests wait: retries, hosts that asked for it, what other spiders are working on, "
+                "or what one that was killed had in hand"
+            )
+            self._telling.once(logging.INFO, "waits", message, done.waits, done.left)
         if done.leases or done.idle:
             self._wake()
 
     def _on_verdict(self, offer: Offer, verdict: str) -> None:
+        if verdict == "marked":
+            return
+        if offer in self._asides:
+            self._on_aside(offer, verdict != "aside")
+        if verdict == "aside":
+            self._wake()
+            return
         if verdict in ("new", "requeued", "raised"):
-            self._count("enqueued", "urlsieve")
+            self._telling.moved("enqueued", "urlsieve")
             return
         if verdict == "seen":
-            self._filtered(offer.request)
+            self._telling.filtered(offer.request)
         else:
             reason = verdict.partition(":")[2]
             self._recent.discard(offer.fingerprint)
-            self._once(logging.WARNING, verdict, "Request %s is dropped: the store refuses it as %r", shown(offer.request), reason)
-            self._inc(f"urlsieve/rejected/{reason}")
+            self._telling.once(logging.WARNING, verdict, "Request %s is dropped: the store refuses it as %r", shown(offer.request), reason)
+            self._telling.count(f"urlsieve/rejected/{reason}")
         if not self._closed:
             self._crawler.signals.send_catch_log(signals.request_dropped, request=offer.request, spider=self._spider)
 
-    def _filtered(self, request: Request) -> None:
-        logger.debug("Filtered duplicate request: %s", shown(request), extra={"spider": self._spider})
-        self._inc("dupefilter/filtered")
-
     def _on_lost(self, token: str) -> None:
-        self._inc("urlsieve/leases_lost")
+        self._telling.count("urlsieve/leases_lost")
         root = self._hands.roots.get(token)
         if root is not None and self._waiting.drop(root):
             self._hands.roots.pop(token, None)
@@ -345,9 +368,9 @@ class Scheduler:
         if error is not None:
             self._broken = True
             where = mask_userinfo(self._options.store)
-            logger.error("The store %s has failed: %s. The spider closes; what was not settled comes back", where, error)
-            if not isinstance(error, UrlsieveError):
-                logger.error("This is a fault of urlsieve:", exc_info=error)
+            fault = None if isinstance(error, UrlsieveError) else error  # then it is one of ours, and the trace says where
+            message = "The store %s has failed: %s. The spider closes; what was not settled comes back"
+            self._telling.error(message, where, error, exc_info=fault)
             if not self._closed:
                 self._loop.create_task(self._give_up())
         self._ended.callback(None)
@@ -358,23 +381,3 @@ class Scheduler:
             await engine.close_spider_async(reason=STORE_ERROR)
         else:  # Scrapy 2.13
             await maybe_deferred_to_future(engine.close_spider(self._spider, reason=STORE_ERROR))
-
-    # -- counting and saying
-
-    def _inc(self, name: str, many: int = 1) -> None:
-        self._stats.inc_value(name, many)
-
-    def _count(self, what: str, where: str) -> None:
-        self._inc(f"scheduler/{what}")
-        self._inc(f"scheduler/{what}/{where}")
-
-    def _once(self, level: int, key: str, message: str, *values: object) -> None:
-        """The first of its kind at its level, the others for those who debug."""
-        first = key not in self._told and len(self._told) < MOST_TOLD
-        if first:
-            self._told.add(key)
-        logger.log(level if first else logging.DEBUG, message, *values, extra={"spider": self._spider})
-
-
-def shown(request: Request) -> str:
-    return f"<{request.method} {mask_userinfo(request.url)}>"

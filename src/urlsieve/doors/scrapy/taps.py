@@ -74,7 +74,7 @@ def _watch_fetch(downloader: Any, listener: Listener) -> None:
 
         def look(result: Any) -> Any:
             work = listener.work_of(request)
-            if work is not None and isinstance(result, Request):
+            if work is not None and not work.scraping and isinstance(result, Request):  # a callback may download its own request again
                 listener.replaced(work, result)
             return result
 
@@ -88,6 +88,8 @@ def _watch_scrape(scraper: Any, listener: Listener) -> None:
 
     def watched(result: Any, request: Request, *rest: Any, **options: Any) -> Deferred[Any]:
         work = listener.work_of(request)
+        if work is not None:
+            work.scraping = True
         before = CURRENT.set(work)
         try:
             deferred: Deferred[Any] = enqueue(result, request, *rest, **options)

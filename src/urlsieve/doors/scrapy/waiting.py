@@ -17,15 +17,18 @@ from urlsieve.doors.scrapy.hands import Root
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from urlsieve.doors.scrapy.offering import Offer
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """`root`: the lease under which it is worked on, or whose page it came from; None: nothing brings it back after a crash. `stands`:
-    it is the leased request, once more."""
+    it is the leased request, once more. `mark`: what the store is told when it is done, since it has no entry of it."""
 
     request: Request
     root: Root | None
     stands: bool
+    mark: Offer | None = None
 
 
 @dataclass(slots=True)
