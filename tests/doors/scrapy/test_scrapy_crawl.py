@@ -1,5 +1,7 @@
 """Whole crawls: every page once, in one run or in several, by one process or by more."""
 
+import asyncio
+
 from aiohttp import web
 from crawler_lab import leads_to, page
 
@@ -47,12 +49,20 @@ def test_a_store_in_memory_serves_one_run(scrapy_run, serve):
 
 
 def test_cli_09_three_processes_share_the_work_and_all_end(scrapy_run, serve, sieve):
+    runs = []
+
+    async def when_all_are_up(_):
+        while sum(note == "up" for note in runs[0].notes()) < 3:
+            await asyncio.sleep(0.05)
+        return page(*(f"/{k}" for k in range(1, 6)))
+
     pages = {f"/{n}": leads_to(*(f"/{n * 5 + k}" for k in range(1, 6) if n * 5 + k < 150)) for n in range(150)}
-    site = serve(pages)
+    site = serve(pages | {"/0": when_all_are_up})
     body = """
     async def start(self):
         for url in self.start_urls:
             yield scrapy.Request(url)
+        self.note("up")
 
     async def parse(self, response):
         import asyncio
@@ -61,10 +71,10 @@ def test_cli_09_three_processes_share_the_work_and_all_end(scrapy_run, serve, si
             yield response.follow(href, self.parse)
         self.note(response.url)
     """
-    runs = [scrapy_run.begin(body, start=f"{site.url}/0", CONCURRENT_REQUESTS=4) for _ in range(3)]
+    runs += [scrapy_run.begin(body, start=f"{site.url}/0", CONCURRENT_REQUESTS=4) for _ in range(3)]
     ended = [run.end() for run in runs]
     assert ["finished"] * 3 == [run.reason for run in ended]
-    assert dict.fromkeys(urls(site, range(150)), 1) == ended[-1].times
+    assert {"up": 3} | dict.fromkeys(urls(site, range(150)), 1) == ended[-1].times
     assert all(run.stats.get("response_received_count", 0) > 0 for run in ended)
     assert {"done": 150} == states(sieve)
 

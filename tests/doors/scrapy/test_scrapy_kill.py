@@ -100,7 +100,7 @@ def test_a_request_that_was_only_in_memory_comes_back_with_its_page(scrapy_run, 
     """
     ended = scrapy_run(without_start + body, **options)
     assert ["page", "page", "its request"] == ended.notes
-    assert {"done": 1} == states(sieve)
+    assert {"done": 2} == states(sieve)
 
 
 def test_ctrl_c_gives_back_what_was_not_processed(scrapy_run, serve, sieve):
