@@ -1,4 +1,4 @@
-"""`python -m bench canon|uniq|embedded|redis|runs|scrapy_door [--quick]`: runs one benchmark; a result is one JSON line on standard output."""
+"""`python -m bench WHAT [--quick]`: runs one benchmark; every result is one JSON line on standard output."""
 
 import runpy
 import sys
