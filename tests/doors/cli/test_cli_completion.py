@@ -17,7 +17,7 @@ def shell(cli: Cli, name: str, code: str) -> list[str]:
         pytest.skip(f"{name} is not installed here")
     (cli.directory / "script").write_bytes(cli("completion", name).out)
     plain = {"bash": ["--noprofile", "--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[name]
-    ran = subprocess.run([program, *plain, "-c", code], capture_output=True, text=True, cwd=cli.directory, check=False, env={
+    ran = subprocess.run([program, *plain, "-c", code], capture_output=True, text=True, cwd=cli.directory, check=False, timeout=120, env={
         "HOME": str(cli.directory), "PATH": "/usr/bin:/bin", "TERM": "dumb",
     })
     assert ("", 0) == (ran.stderr, ran.returncode)
@@ -105,10 +105,8 @@ zpty -w shell 'PS1=; fpath=(./zfunc $fpath); autoload -U compinit; compinit -u -
 zpty -w shell 'print rea""dy'
 zpty -r shell out '*ready*'
 zpty -w -n shell $'urlsieve purg\\t'
-sleep 1
-zpty -w -n shell $' --prof\\x15print do""ne\\n'
-zpty -r shell out '*done*'
-print -r -- $out
+zpty -r shell out '*purge*'
+print -r -- "$out"
 zpty -d shell
 """
     if shutil.which("zsh") is None:
