@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from urlsieve.model import Counts, Klass, Lease, State, Verdict
+from urlsieve.batch import readable
+from urlsieve.model import Counts, Klass, Lease, Row, State, Verdict
 
 _WORDS = {
     int(Verdict.SEEN): "seen",
@@ -201,3 +203,26 @@ class Stats:
     def as_dict(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+
+_CLASS_NAMES = tuple(klass.name.lower() for klass in Klass)
+
+
+def lease_of(row: Row, key: str | None) -> Lease:
+    """What a worker gets of a leased row."""
+    return Lease(
+        readable(row.url),
+        key or "",
+        row.site,
+        row.group,
+        row.token,
+        row.attempt,
+        row.priority,
+        row.depth,
+        row.via,
+        None if row.meta is None else json.loads(row.meta),
+        row.deadline,
+        None,
+        row.variant,
+        _CLASS_NAMES[row.klass],
+    )

@@ -167,3 +167,17 @@ def checked_policy(change: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError("shares are three whole numbers, not all zero, at most 1000 in sum")
         change = {**change, "shares": shares}
     return change
+
+
+def site_name(store: Store, canonicalizer: Canonicalizer, name: object) -> str:
+    """Any spelling of host[:port] → the one spelling the store uses. :80 and :443 are part of a site's name only for the other
+    scheme's sites (http://e.com:443), so such a name means that site where the store has it."""
+    if not isinstance(name, str) or not name or any(c in name for c in "/?#@\\"):
+        raise ConfigError(f"a site is host or host:port, not {name!r}")
+    keys = canonicalizer.canonicalize_many([f"http://{name}/", f"https://{name}/"])
+    if keys.rejected:
+        raise InvalidURL("host", name)
+    plain, ported = sorted((keys.site(0), keys.site(1)), key=len)
+    if plain != ported and store.site(ported, canonicalizer.name_hash(ported)) is None:
+        raise ConfigError(f"the store has no site {ported}; pages of the scheme whose port that is are on the site {plain}")
+    return ported

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from urlsieve import arguments, checks, deciding, failed, looking
-from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why
+from urlsieve import arguments, checks, deciding, failed, linking, looking
+from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
-from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, refused, slices
+from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
-from urlsieve.errors import ConfigError, InvalidURL, StoreUnavailable
+from urlsieve.errors import ConfigError, StoreUnavailable
 from urlsieve.grouping import grouping
 from urlsieve.keepalive import KeepAlive
-from urlsieve.model import Entry, EntryInfo, GroupRow, Klass, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
 from urlsieve.moving import arriving, leaving
 from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
@@ -120,7 +119,7 @@ class Sieve:
         now = self._clock()
         given = self._store.lease(limit, float(lease), now, chance=self._random(8), groups=names, group_ids=ids)
         keys = self.canonicalizer.canonicalize_many([as_given(row.url) for row in given.rows])
-        return Leases((_lease(row, keys[i]) for i, row in enumerate(given.rows)), given.next_at)
+        return Leases((lease_of(row, keys[i]) for i, row in enumerate(given.rows)), given.next_at)
 
     def extend(self, lease: Ticket | Sequence[Ticket], seconds: float = 60.0) -> Any:
         """A deadline `seconds` from now. One lease: True, or LeaseLost; a list: one bool each."""
@@ -225,28 +224,7 @@ class Sieve:
         rows: list[Row | None] = [None] * len(pairs)
         if any(isinstance(ticket, str) for ticket, _ in pairs):
             rows = self._store.load([arguments.token_of(ticket) for ticket, _ in pairs])[0]
-        parts = []
-        for (ticket, outcome), row in zip(pairs, rows, strict=True):
-            if outcome.refused:
-                parts.append(refused(dict(outcome.refused)))
-            if not outcome.links:
-                continue
-            if isinstance(ticket, Lease):
-                url, depth = ticket.url, ticket.depth
-            elif row is not None:
-                url, depth = readable(row.url), row.depth
-            else:
-                continue  # a lost token: nobody knows which page these were on; its next lease finds them again
-            defaults = Defaults(depth=depth + 1, via=checks.text("via", url))
-            for part in slices(outcome.links):
-                parts.append(self._prepare(part, defaults, outcome.final_url or url))
-        step: list[Prepared] = []
-        for prepared in parts:  # steps of at most MOST: repeating some of them after a crash is harmless
-            if step and sum(before.total for before in step) + prepared.total > MOST:
-                self._offer_parts(step, Mode.NEW, Report())
-                step = []
-            step.append(prepared)
-        if step:
+        for step in linking.steps(pairs, rows, self._prepare):
             self._offer_parts(step, Mode.NEW, Report())
 
     def _targets(self, row: Row, outcome: Outcome) -> Prepared | None:
@@ -355,17 +333,7 @@ class Sieve:
         return self.group(self._group_of(host))
 
     def _site_name(self, name: object) -> str:
-        """Any spelling of host[:port] → the one spelling the store uses. :80 and :443 are part of a site's name only for the other
-        scheme's sites (http://e.com:443), so such a name means that site where the store has it."""
-        if not isinstance(name, str) or not name or any(c in name for c in "/?#@\\"):
-            raise ConfigError(f"a site is host or host:port, not {name!r}")
-        keys = self.canonicalizer.canonicalize_many([f"http://{name}/", f"https://{name}/"])
-        if keys.rejected:
-            raise InvalidURL("host", name)
-        plain, ported = sorted((keys.site(0), keys.site(1)), key=len)
-        if plain != ported and self._store.site(ported, self.canonicalizer.name_hash(ported)) is None:
-            raise ConfigError(f"the store has no site {ported}; pages of the scheme whose port that is are on the site {plain}")
-        return ported
+        return looking.site_name(self._store, self.canonicalizer, name)
 
     # -- out and in as a whole
 
@@ -437,25 +405,3 @@ class Sieve:
 
     def __repr__(self) -> str:
         return f"Sieve({self.address!r})"
-
-
-_CLASS_NAMES = tuple(klass.name.lower() for klass in Klass)
-
-
-def _lease(row: Row, key: str | None) -> Lease:
-    return Lease(
-        readable(row.url),
-        key or "",
-        row.site,
-        row.group,
-        row.token,
-        row.attempt,
-        row.priority,
-        row.depth,
-        row.via,
-        None if row.meta is None else json.loads(row.meta),
-        row.deadline,
-        None,
-        row.variant,
-        _CLASS_NAMES[row.klass],
-    )
