@@ -121,9 +121,11 @@ def test_cli_07_urls_added_by_a_handler_of_spider_idle_are_crawled(scrapy_run, s
 
 
 SLOW = """
-import threading, time
+import itertools, threading, time
 import urlsieve
 import urlsieve.doors.scrapy.desk as desk
+
+calls = itertools.count()
 
 class Slow:
     '''A store that takes its time: every call waits, as one far away does.'''
@@ -137,7 +139,7 @@ class Slow:
         method = getattr(self.sieve, name)
         def slowly(*args, **kwargs):
             assert threading.current_thread() is not threading.main_thread(), name
-            time.sleep(0.6)
+            time.sleep(2.0 if next(calls) % 8 == 3 else 0.05)
             return method(*args, **kwargs)
         return slowly
 
@@ -153,7 +155,7 @@ desk.urlsieve = urlsieve_slow
 
 @pytest.mark.slow
 def test_a_slow_store_never_holds_up_the_event_loop(scrapy_run, serve, sieve):
-    """A call takes 0.6 s, and one from the loop's own thread is an error; the rest of the bound is for a busy machine."""
+    """Some calls take 2 s, and one from the loop's own thread is an error; the rest of the bound is for a busy machine."""
     site = serve({f"/{n}": leads_to(*(f"/{(n * 3 + k) % 20}" for k in range(5)), f"/{(n + 1) % 20}") for n in range(20)})
     body = """
     async def start(self):
@@ -180,11 +182,11 @@ def test_a_slow_store_never_holds_up_the_event_loop(scrapy_run, serve, sieve):
     ended = scrapy_run(body, start=f"{site.url}/0", before=SLOW)
     assert {"done": 20} == states(sieve)
     (longest,) = ended.notes
-    assert longest < 0.3
+    assert longest < 1.0
 
 
 FAILING = SLOW.replace(
-    "            time.sleep(0.6)\n",
+    "            time.sleep(2.0 if next(calls) % 8 == 3 else 0.05)\n",
     "            if name == 'push':\n                Slow.calls += 1\n                if FROM <= Slow.calls < TO:\n"
     "                    raise urlsieve.StoreUnavailable('the store is on holiday')\n",
 ).replace("class urlsieve_slow", "    calls = 0\n\nclass urlsieve_slow")
