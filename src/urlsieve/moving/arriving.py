@@ -49,6 +49,7 @@ class Arrival:
         self._crc = 0
         self._given = {"entries": 0, "sites": 0, "groups": 0}
         self._waiting: list[tuple[bytes, Entry]] = []
+        self._named: dict[int, str] = {}  # groups of which nothing else is said
 
     def take(self, lines: Iterable[bytes]) -> None:
         """Lines without their newline. ConfigError where one cannot begin an export."""
@@ -156,10 +157,14 @@ class Arrival:
         }
         change = {field: value for field, value in change.items() if value is not None}
         group_id = self._canonicalizer.name_hash(name)
-        self._flush()
-        if change or self._store.group(name, group_id) is None:
+        if change:
+            self._flush()
             self._store.update_group(name, group_id, self._clock(), **change)
             self.report.groups += 1
+            return
+        self._named[group_id] = name
+        if len(self._named) == STEP:
+            self._flush()
 
     def _counts(self, record: Mapping[str, Any], _: bytes) -> None:
         """As many as the export had, if the store has fewer: adding them would count them again when the import is repeated."""
@@ -179,6 +184,9 @@ class Arrival:
     _kinds = {"entry": _entry, "site": _site, "group": _group, "counts": _counts}  # noqa: RUF012
 
     def _flush(self) -> None:
+        named, self._named = self._named, {}
+        if named:
+            self._store.admit([], self._clock(), groups=named)
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return

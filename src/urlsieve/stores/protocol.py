@@ -149,11 +149,19 @@ class Store(Protocol):
         - A leased one is given as leased, with its attempt counted.
         """
 
-    def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
+    def admit(
+        self,
+        entries: Sequence[Entry],
+        now: float,
+        *,
+        skipped: Mapping[str, int] = MappingProxyType({}),
+        groups: Mapping[int, str] = MappingProxyType({}),
+    ) -> bytes:
         """One `Verdict` per entry, NEW or SEEN: those that are not seen are taken as they are (an import), with their state, attempts,
         due, reason and class; a leased one becomes pending, its attempt not counted. In one atomic step per call (at most 10,000), in
         the order given among equal priorities. Limits and the high-water mark do not apply. Without text (`url` None) only done, dead
-        and known can be taken: ConfigError otherwise. `skipped`: counts by reason to add."""
+        and known can be taken: ConfigError otherwise. `skipped`: counts by reason to add. `groups`:
+        id → name of some that are to be there, though no entry tells of them."""
 
     def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
         """Whether a lease (of these groups) would give something now; if not, when it may (None: not by time alone)."""

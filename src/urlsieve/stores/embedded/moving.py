@@ -150,7 +150,16 @@ def _full(tx: Transaction, ids: Sequence[int]) -> dict[int, Entry]:
 # -- in
 
 
-def admit(tx: Transaction, given: Sequence[Entry], skipped: Mapping[str, int], *, policy: Policy, now: float, sites: Sites) -> bytes:
+def admit(
+    tx: Transaction,
+    given: Sequence[Entry],
+    skipped: Mapping[str, int],
+    groups: Mapping[int, str],
+    *,
+    policy: Policy,
+    now: float,
+    sites: Sites,
+) -> bytes:
     """One verdict per entry. What is not seen is taken as it is; the first of equals in the batch wins."""
     for entry in given:
         if entry.url is None and entry.state not in (None, State.DONE, State.DEAD):
@@ -164,15 +173,19 @@ def admit(tx: Transaction, given: Sequence[Entry], skipped: Mapping[str, int], *
         if entry.fingerprint not in found and entry.fingerprint not in fresh:
             fresh[entry.fingerprint] = entry
             verdicts[i] = Verdict.NEW
-    _take(tx, list(fresh.values()), policy, now, sites)
+    _take(tx, list(fresh.values()), groups, policy, now, sites)
     for reason, many in skipped.items():
         tx.tally("skipped", reason, many)
     return bytes(verdicts)
 
 
-def _take(tx: Transaction, fresh: Sequence[Entry], policy: Policy, now: float, sites: Sites) -> None:
+def _take(
+    tx: Transaction, fresh: Sequence[Entry], groups: Mapping[int, str], policy: Policy, now: float, sites: Sites
+) -> None:
     first = tx.take("entry", len(fresh))
     arrivals = Arrivals()
+    for group_id, name in groups.items():
+        arrivals.name(group_id, name)
     sites.add(tx, {entry.fingerprint[:8]: entry.site for entry in fresh})
     marks = [_mark(entry, number, policy.keep_urls) for number, entry in enumerate(fresh, first)]
     kept = [(number, entry) for number, entry in enumerate(fresh, first) if marks[number - first] > 0]

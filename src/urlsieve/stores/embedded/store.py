@@ -296,9 +296,17 @@ class EmbeddedStore:
     def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
         return moving.entries(self._ledger, states)
 
-    def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
+    def admit(
+        self,
+        entries: Sequence[Entry],
+        now: float,
+        *,
+        skipped: Mapping[str, int] = MappingProxyType({}),
+        groups: Mapping[int, str] = MappingProxyType({}),
+    ) -> bytes:
         with self._marking() as tx:
-            return moving.admit(tx, entries, skipped, policy=self._policy_in(tx.db), now=now + tx.waited, sites=self._sites)
+            policy = self._policy_in(tx.db)
+            return moving.admit(tx, entries, skipped, groups, policy=policy, now=now + tx.waited, sites=self._sites)
 
     def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
         with self._ledger.look() as tx:

@@ -151,7 +151,7 @@ def _the_rest(job: Job, shard: int, wanted: frozenset[State | None], given: set[
 # -- in
 
 
-def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, int]) -> bytes:
+def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, int], groups: Mapping[int, str]) -> bytes:
     """One verdict per entry, in one step per shard and MOST_AT_ONCE. Everything is looked at before the first is written."""
     by_shard: dict[int, list[int]] = {}
     for i, entry in enumerate(given):
@@ -171,6 +171,7 @@ def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, in
     for (_, at), answer in zip(chunks, job.ask(asks, now, sign=True), strict=True):
         for i, taken in zip(at, answer.values[0], strict=True):
             verdicts[i] = Verdict.NEW if taken else Verdict.SEEN
+    job.ask([Ask(job.shards.of(name), "group", [pack.half_of(group_id), name]) for group_id, name in groups.items()], now, sign=True)
     tally(job, "skipped", dict(skipped))
     return bytes(verdicts)
 

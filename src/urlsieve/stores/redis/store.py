@@ -206,8 +206,15 @@ class RedisStore:
     def entries(self, now: float, states: frozenset[State | None] | None = None) -> Iterator[Entry]:
         return moving.entries(self._job, now, states)
 
-    def admit(self, entries: Sequence[Entry], now: float, *, skipped: Mapping[str, int] = MappingProxyType({})) -> bytes:
-        return moving.admit(self._job, entries, now, skipped)
+    def admit(
+        self,
+        entries: Sequence[Entry],
+        now: float,
+        *,
+        skipped: Mapping[str, int] = MappingProxyType({}),
+        groups: Mapping[int, str] = MappingProxyType({}),
+    ) -> bytes:
+        return moving.admit(self._job, entries, now, skipped, groups)
 
     def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
         return look.ready(self._job, now, groups, group_ids)
