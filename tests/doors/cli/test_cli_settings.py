@@ -64,6 +64,22 @@ def test_a_list_is_a_list_in_the_file_and_words_in_the_environment(cli: Cli) -> 
     assert {"c.example"} == {lease["group"] for lease in cli.on("pop", env={"URLSIEVE_GROUPS": "c.example d.example"}).objects}
 
 
+def test_what_is_given_takes_the_place_of_a_list_in_the_settings(cli: Cli) -> None:
+    cli.on("push", stdin="https://a.example/\nhttps://b.example/\nhttps://c.example/\n")
+    write(cli, "[pop]\nnumber = 9\ngroups = ['a.example']\n")
+    asked = cli.on("pop", "--groups", "b.example", "--groups", "c.example").objects
+    assert {"b.example", "c.example"} == {lease["group"] for lease in asked}
+
+
+@pytest.mark.parametrize("text", ["scope = ['ftp://one', '/two']", "scope = 'ftp://one /two'", "scope = 'ftp://one'"])
+def test_an_option_that_may_be_given_several_times_is_a_list(cli: Cli, text: str) -> None:
+    write(cli, f"[crawl]\n{text}\n")
+    crawl = ("crawl", "http://127.0.0.1:9/", "--store", "memory:", "--delay", "0")
+    assert "scope pattern 'ftp://one'" in cli(*crawl).error
+    assert "scope pattern 'ftp://env'" in cli(*crawl, env={"URLSIEVE_SCOPE": "/x ftp://env"}).error
+    assert "scope pattern 'ftp://flag'" in cli(*crawl, "--scope", "/x", "--scope", "ftp://flag").error
+
+
 def test_a_setting_of_another_command_is_no_error(cli: Cli) -> None:
     write(cli, "max-pages = 3\n[crawl]\nuser-agent = 'x'\n[pop]\nlease = 5\n")
     assert 0 == cli("uniq", stdin=URL, env={"URLSIEVE_MODE": "raise", "URLSIEVE_DELAY": "1"}).status

@@ -6,7 +6,7 @@ import argparse
 
 from urlsieve.doors.cli import elsewhere
 from urlsieve.doors.cli.failures import InputError
-from urlsieve.doors.cli.options import Parser, add_json, add_store, count, duration, positive, store_address, whole
+from urlsieve.doors.cli.options import Parser, Several, add_json, add_store, count, duration, positive, store_address, whole
 
 NOTE = """Ctrl-C finishes what is in flight and gives the rest back; run it again to go on.
 
@@ -37,14 +37,14 @@ def _parser() -> Parser:
     parser.add_argument("urls", nargs="*", metavar="URL", help="where to start")
     add_store(parser)
     where = "start with a sitemap's pages, too; auto: robots.txt says where"
-    parser.add_argument("--from-sitemap", metavar="URL", help=where, action="append", default=[])
+    parser.add_argument("--from-sitemap", metavar="URL", help=where, action=Several, default=[])
     parser.add_argument("--max-pages", type=count, metavar="N", help="stop after N pages")
     parser.add_argument("--max-depth", type=whole, metavar="N", help="follow links N steps from the start pages (0: none)")
     parser.add_argument("--same-site", action="store_true", help="follow links to the start pages' sites only")
     only = "follow only links like this; with ! none like this"
-    parser.add_argument("--scope", metavar="PATTERN", help=only, action="append", default=[])
+    parser.add_argument("--scope", metavar="PATTERN", help=only, action=Several, default=[])
     patterns = "patterns, one a line; # begins a comment"
-    parser.add_argument("--scope-file", metavar="FILE", help=patterns, action="append", default=[])
+    parser.add_argument("--scope-file", metavar="FILE", help=patterns, action=Several, default=[])
     parser.add_argument("--obey-nofollow", action="store_true", help="leave out links that their page marks as nofollow")
     parser.add_argument("--delay", type=duration, metavar="SECONDS", help="between two requests to one host (1)")
     parser.add_argument("--concurrency", type=count, metavar="N", help="requests at the same time (16)")

@@ -67,6 +67,18 @@ class Parser(argparse.ArgumentParser):
         Output().write(self.format_help().encode("utf-8", "backslashreplace"))
 
 
+class Several(argparse.Action):
+    """An option that may be given several times. What is given takes the place of the default, as with any other option: argparse's own
+    `append` and `extend` add to it."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        found = getattr(namespace, self.dest)
+        before = [] if found is parser.get_default(self.dest) else found
+        setattr(namespace, self.dest, [*before, *(values if isinstance(values, list) else [values])])
+
+
 _GUARD = "\0"  # no argument of a process can hold it
 
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.options import Parser, add_store, count, duration, open_sieve, positive
+from urlsieve.doors.cli.options import Parser, Several, add_store, count, duration, open_sieve, positive
 from urlsieve.doors.cli.output import Output, json_lines
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
     )
     parser.add_argument("-n", "--number", type=count, default=1, metavar="N", help="at most so many (1)")
     parser.add_argument("--lease", type=positive, default=60.0, metavar="SECONDS", help="how long they are yours (60)")
-    parser.add_argument("--groups", nargs="+", action="extend", metavar="NAME", help="only from these groups (hosts)")
+    parser.add_argument("--groups", nargs="+", action=Several, metavar="NAME", help="only from these groups (hosts)")
     parser.add_argument("--wait", type=duration, default=0.0, metavar="SECONDS", help="wait so long if there is nothing now")
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="errors as JSON too (the leases always are)")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli.failures import UsageError
+from urlsieve.doors.cli.options import Several
 from urlsieve.doors.cli.parsers import options_of, parser_of
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _value(parser: Parser, action: argparse.Action, value: Any, where: str) -> A
         if on is None:
             raise UsageError(f"{where}: is yes or no (true or false), and says something else")
         return action.const if on else not action.const
-    if action.nargs is not None:
+    if action.nargs is not None or isinstance(action, Several):
         words = value.split() if isinstance(value, str) else value
         if not isinstance(words, list):
             raise UsageError(f"{where}: is a list")
