@@ -86,6 +86,24 @@ def measure(name: str, urls: list[str], *, rounds: int, sample: int) -> None:
             emit("canon", f"{name}: {case}", ours=found[case], peer=found[peer], peer_name=peer, unit="URLs/s")
 
 
+def foreign(name: str, urls: list[str], *, rounds: int, sample: int) -> None:
+    """Profile scrapy: what w3lib and Scrapy compute, bit for bit, against themselves."""
+    canon = Canonicalizer(profile="scrapy", secret=1)
+    few = urls[:sample]
+    theirs = peers(few)
+    ours: dict[str, Callable[[], object]] = {
+        "Scrapy's fingerprints": lambda: canon.foreign_fingerprints(urls),
+        "our fingerprints of the key": lambda: canon.fingerprints(urls),
+        "keys": lambda: canon.canonicalize_many(urls),
+    }
+    cases: dict[str, Callable[[], float]] = {case: lambda work=work: rate(work, len(urls)) for case, work in ours.items()}
+    cases |= {case: lambda work=theirs[case]: rate(work, len(few)) for case in list(theirs)[:2]}
+    found = interleaved(cases, rounds)
+    for case in ours:
+        for peer in list(theirs)[:2]:
+            emit("canon", f"{name}, profile scrapy: {case}", ours=found[case], peer=found[peer], peer_name=peer, unit="URLs/s")
+
+
 def filter_path(urls: list[str], rounds: int) -> None:
     """What `uniq` does per block: lines, set, select; the peer is a Python set of the lines as they are, which merges less."""
     block = "\n".join(urls).encode()
@@ -115,8 +133,10 @@ def main() -> None:
     machine("canon")
     urls = stream(60_000 if quick else 300_000)
     measure("stream", urls, rounds=rounds, sample=sample)
+    foreign("stream", urls, rounds=rounds, sample=sample)
     real = gzip.decompress(REAL.read_bytes()).decode().splitlines()
     measure("real list", real, rounds=rounds, sample=sample)
+    foreign("real list", real, rounds=rounds, sample=sample)
     filter_path(urls, rounds)
 
 

@@ -21,7 +21,7 @@ from urlsieve.model import Header, Policy
 from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
 
-PROFILES = ("safe", "exact")
+PROFILES = ("safe", "exact", "scrapy")
 REDIS = ("redis", "rediss")
 
 

@@ -8,6 +8,7 @@ Round i depends on SEED and i only, so a finding is repeated by `harness SEED i 
 #include <time.h>
 
 #include "batch.h"
+#include "foreign.h"
 #include "fpset.h"
 #include "harness.h"
 #include "siphash.h"
@@ -82,6 +83,27 @@ static uint64_t one(const us_program *program, us_work *work, const uint8_t *tex
     return digest;
 }
 
+/* The same for another program's form: within limits, a fingerprint of its own, and the same site when it comes back as a finished key. */
+static uint64_t foreign(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
+    us_key key = {0}, again = {0};
+    uint8_t own[US_DIGEST_MOST];
+    work->used = 0;
+    const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
+    const uint8_t code = (uint8_t)status;
+    digest = mix(digest, &code, 1);
+    if (status != US_OK) return digest;
+    CHECK(key.length <= US_LIMIT && key.site_start + key.site_length <= key.length && !key.route);
+    uint8_t *copy = malloc(key.length + 1);
+    CHECK(copy != NULL);
+    memcpy(copy, work->text, key.length);
+    us_digest(program->options.form, copy, key.length, own);
+    CHECK(us_canonicalize(program, work, copy, key.length, 1, 1, &again) == US_OK && memcmp(work->text, copy, key.length) == 0);
+    CHECK(again.length == key.length && again.site_start == key.site_start && again.site_length == key.site_length);
+    digest = mix(mix(digest, copy, key.length), own, us_digest_size(program->options.form));
+    free(copy);
+    return digest;
+}
+
 static uint64_t lines(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
     const size_t count = us_count_lines(text, length);
     us_span *cut = malloc((count + 1) * sizeof *cut);
@@ -96,13 +118,17 @@ static uint64_t lines(const us_program *program, us_work *work, const uint8_t *t
     CHECK(joined != NULL && us_select(cut, flags, count, ending, joined, size) == 0);
     CHECK(size == 0 || us_select(cut, flags, count, ending, joined, size - 1) == -1);
     work->used = 0;
+    uint8_t *digests = malloc(US_DIGEST_MOST * count + 1);
+    CHECK(digests != NULL);
     us_batch batch = {.program = program, .work = work, .variants = NULL, .fingerprints = fingerprints, .status = status,
-                            .entries = entries};
+                      .entries = entries, .digests = digests};
     static const char base[] = "https://u:p@[::1]:8080/a/b%2f/c?d/e#f/g";
     if (below(2)) us_batch_base(&batch, (us_span){(const uint8_t *)base, sizeof base - 1});
     for (size_t i = 0; i < count; i++) cut[i] = us_line_url(cut[i]);
     CHECK(us_batch_run(&batch, cut, 0, count) == 0);
     digest = mix(digest, fingerprints, 16 * count);
+    digest = mix(digest, digests, us_digest_size(program->options.form) * count);
+    free(digests);
     free(cut);
     free(flags);
     free(fingerprints);
@@ -144,11 +170,12 @@ int main(int argc, char **argv) {
     if (argc != 5) return 2;
     const uint64_t seed = strtoull(argv[1], NULL, 10), first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
     const double seconds = atof(argv[4]);
-    enum { PROGRAMS = 5, ROOM = 70000 };
+    enum { OURS = 5, PROGRAMS = 6, ROOM = 70000 };
     static const uint8_t noise[] = "utm_source\ngclid\n";
     us_program *programs[PROGRAMS];
     for (int i = 0; i < PROGRAMS; i++) {
         us_options options = {.steps = i == 0 ? 0 : 0x7f, .fragment = i % 3, .key0 = 1, .key1 = 2, .noise = noise, .noise_length = 17};
+        if (i >= OURS) options.form = US_FORM_SCRAPY;
         if (i == 4) options.trap_segments = 16, options.trap_repeats = 3, options.trap_names = 4;
         programs[i] = us_program_new(&options);
         CHECK(programs[i] != NULL);
@@ -172,8 +199,9 @@ int main(int argc, char **argv) {
         uint8_t *text = malloc(length ? length : 1);
         CHECK(text != NULL);
         memcpy(text, room, length);
-        for (int i = 0; i < PROGRAMS; i++) digest = one(programs[i], &work, text, length, digest);
-        digest = lines(programs[1], &work, text, length, digest);
+        for (int i = 0; i < OURS; i++) digest = one(programs[i], &work, text, length, digest);
+        for (int i = OURS; i < PROGRAMS; i++) digest = foreign(programs[i], &work, text, length, digest);
+        digest = lines(programs[below(2) ? 1 : PROGRAMS - 1], &work, text, length, digest);
         hashes(text, length);
         set_rounds(&set, 0);
         set_rounds(&even, 1);

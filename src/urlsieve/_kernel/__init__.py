@@ -2,6 +2,9 @@
 
 from urlsieve._kernel._core import (
     ABSENT,
+    FORM_CLASSIC,
+    FORM_OURS,
+    FORM_SCRAPY,
     FRAGMENT_DROP,
     FRAGMENT_KEEP,
     FRAGMENT_ROUTES,
@@ -44,6 +47,9 @@ from urlsieve._kernel._core import (
 
 __all__ = [
     "ABSENT",
+    "FORM_CLASSIC",
+    "FORM_OURS",
+    "FORM_SCRAPY",
     "FRAGMENT_DROP",
     "FRAGMENT_KEEP",
     "FRAGMENT_ROUTES",

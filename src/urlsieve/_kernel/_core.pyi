@@ -36,6 +36,9 @@ STEP_ALWAYS_PARSE: int
 FRAGMENT_DROP: int
 FRAGMENT_ROUTES: int
 FRAGMENT_KEEP: int
+FORM_OURS: int
+FORM_SCRAPY: int
+FORM_CLASSIC: int
 
 def siphash24(key: bytes, data: bytes) -> int:
     """SipHash-2-4 of `data` under a key of 16 bytes, as an unsigned 64-bit integer."""
@@ -73,11 +76,20 @@ class Program:
     """A compiled profile; immutable, usable from any thread.
 
     `noise`: lower-case ASCII names, each ended by LF. `traps`: most segments, most equal segments, most equal names; 0 = none.
+    `form`: FORM_OURS, or another program's, which has no steps: `resolve` then answers with the finished key of an irregular URL.
     `base` is the href of an http(s) URL: plain relative references are resolved here, odd ones by `resolve`.
     """
 
     def __init__(
-        self, *, steps: int, fragment: int, noise: bytes, traps: tuple[int, int, int], secret: bytes, rules: RuleTable | None = None
+        self,
+        *,
+        steps: int,
+        fragment: int,
+        noise: bytes,
+        traps: tuple[int, int, int],
+        secret: bytes,
+        rules: RuleTable | None = None,
+        form: int = 0,
     ) -> None: ...
     def one(
         self, text: str | bytes, resolve: Resolve, base: bytes | None, variant: bytes = b"", href: bool = False
@@ -94,6 +106,7 @@ class Program:
         base: bytes | None,
         variants: list[bytes] | None = None,
         keep: bool = False,
+        digests: bool = False,
     ) -> Batch: ...
     def lines(self, block: bytes | bytearray | memoryview, resolve: Resolve) -> LineBatch: ...
 
@@ -104,6 +117,8 @@ class Batch:
     count: int
     fingerprints: bytes
     status: bytes
+    digests: bytes
+    """Of a foreign form: 20 (scrapy) or 16 (classic) bytes per URL, zeros where it is rejected; b"" if not asked for."""
     def key(self, i: int) -> bytes | None: ...
     def site(self, i: int) -> bytes | None: ...
     def host(self, i: int) -> bytes | None:

@@ -51,6 +51,7 @@ from urlsieve._kernel.core cimport (
     us_block,
     us_count_lines,
     us_cut_lines,
+    us_digest_size,
     us_entry,
     us_found,
     us_fpmap,
@@ -143,6 +144,7 @@ STEP_SORT_FULL = 1 << 20
 STEP_ASCII_ONLY = 1 << 29
 STEP_ALWAYS_PARSE = 1 << 30
 FRAGMENT_DROP, FRAGMENT_ROUTES, FRAGMENT_KEEP = 0, 1, 2
+FORM_OURS, FORM_SCRAPY, FORM_CLASSIC = 0, 1, 2
 
 
 cdef bytes utf8(str text):
@@ -190,9 +192,10 @@ cdef class Program:
 
     cdef us_program *program
     cdef RuleTable rules
+    cdef uint32_t form
 
     def __cinit__(self, *, uint32_t steps, int fragment, bytes noise not None, tuple traps not None, bytes secret not None,
-                  RuleTable rules=None):
+                  RuleTable rules=None, uint32_t form=0):
         cdef us_options options
         cdef us_span key, names
         if len(secret) != 16:
@@ -201,6 +204,7 @@ cdef class Program:
         span_of(noise, &names)
         options.steps = steps
         options.fragment = fragment
+        options.form = self.form = form
         options.trap_segments, options.trap_repeats, options.trap_names = traps
         options.key0 = us_load64(key.text)
         options.key1 = us_load64(key.text + 8)
@@ -229,7 +233,7 @@ cdef class Program:
         span_of(variant, &extra)
         batch.program, batch.work, batch.variants = self.program, &work, &extra
         set_base(&batch, base)
-        batch.fingerprints, batch.status, batch.entries = fingerprint, &status, &entry
+        batch.fingerprints, batch.status, batch.entries, batch.digests = fingerprint, &status, &entry, NULL
         try:
             self.run_one(&batch, span, text, resolve, href)
             return (status, PyBytes_FromStringAndSize(<char *>fingerprint, 16),
@@ -274,6 +278,7 @@ cdef class Program:
         batch.program, batch.work, batch.variants = self.program, &work, &extra
         set_base(&batch, base)
         batch.fingerprints, batch.status, batch.entries = <uint8_t *>PyBytes_AS_STRING(fingerprint), &status, NULL
+        batch.digests = NULL
         try:
             self.run_one(&batch, span, text, resolve, False)
         finally:
@@ -287,9 +292,9 @@ cdef class Program:
             resolved(batch, 0, text, resolve)
         return 0
 
-    def batch(self, list urls not None, object resolve, bytes base, list variants=None, bint keep=False):
+    def batch(self, list urls not None, object resolve, bytes base, list variants=None, bint keep=False, bint digests=False):
         """All of `urls` (str or bytes): a Batch."""
-        result = Batch(self, len(urls), keep, base)
+        result = Batch(self, len(urls), keep, base, digests)
         if variants is not None and len(variants) != len(urls):
             raise ValueError(f"{len(variants)} variants for {len(urls)} URLs: there must be one for each")
         result.take(urls, variants, resolve)
@@ -350,10 +355,11 @@ cdef class Batch:
     cdef bytes base
     cdef readonly bytes fingerprints
     cdef readonly bytes status
+    cdef readonly bytes digests
     cdef us_entry *entries
     cdef readonly Py_ssize_t count
 
-    def __cinit__(self, Program program not None, Py_ssize_t count, bint keep, bytes base):
+    def __cinit__(self, Program program not None, Py_ssize_t count, bint keep, bytes base, bint digests):
         us_work_init(&self.work)
         self.program = program
         self.count = count
@@ -371,6 +377,8 @@ cdef class Batch:
         self.columns.fingerprints = <uint8_t *>PyBytes_AS_STRING(self.fingerprints)
         self.columns.status = <uint8_t *>PyBytes_AS_STRING(self.status)
         self.columns.entries = self.entries
+        self.digests = PyBytes_FromStringAndSize(NULL, us_digest_size(program.form) * count if digests else 0)
+        self.columns.digests = <uint8_t *>PyBytes_AS_STRING(self.digests) if digests else NULL
 
     def __dealloc__(self):
         us_work_free(&self.work)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "foreign.h"
 #include "siphash.h"
 
 /* Site half, then URL half: SipHash(site) and SipHash(key 0x1F variant). */
@@ -58,12 +59,15 @@ int us_batch_one(const us_batch *batch, size_t i, us_span text, int href) {
     if (status == US_NO_SCHEME) status = batch->origin.length > 0 ? relative(batch, text, spare, &key) : US_RELATIVE;
     if (status == US_NO_MEMORY) return -1;
     batch->status[i] = (uint8_t)status;
+    const size_t size = batch->digests != NULL ? us_digest_size(batch->program->options.form) : 0;
     if (status != US_OK) {
         memset(batch->fingerprints + 16 * i, 0, 16);
+        if (size > 0) memset(batch->digests + size * i, 0, size);
         if (batch->entries != NULL) memset(&batch->entries[i], 0, sizeof batch->entries[i]);
         return 0;
     }
     fingerprint(batch, i, &key);
+    if (size > 0) us_digest(batch->program->options.form, batch->work->text + batch->work->used, key.length, batch->digests + size * i);
     if (batch->entries != NULL) {
         batch->entries[i].start = batch->work->used;
         batch->entries[i].key = key;

@@ -24,6 +24,7 @@ typedef struct {
     uint8_t *fingerprints;    /* 16 per URL */
     uint8_t *status;
     us_entry *entries;        /* one per URL, or NULL: keys are not kept */
+    uint8_t *digests;         /* us_digest_size of the program's form per URL, or NULL */
 } us_batch;
 
 /* Sets the base to a WHATWG-serialised http(s) URL, which must live as long as the batch. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ascii.h"
+#include "foreign.h"
 #include "rules.h"
 
 uint8_t *us_percent(const us_program *program, enum us_plain where, const uint8_t **read, const uint8_t *end, uint8_t *write,
@@ -84,8 +85,9 @@ static void strip(const uint8_t **start, const uint8_t **end) {
 enum us_status us_canonicalize(const us_program *program, us_work *work, const uint8_t *text, size_t length, int href, size_t spare,
                                us_key *key) {
     if (!href && length > US_LIMIT) return US_TOO_LONG;
-    us_run run = {.program = program, .work = work, .text = text, .read = text, .end = text + length, .spare = spare};
     key->found_length = key->rule = key->unsettled = 0;
+    if (program->options.form == US_FORM_SCRAPY) return us_scrapy(program, work, text, length, href, spare, key);
+    us_run run = {.program = program, .work = work, .text = text, .read = text, .end = text + length, .spare = spare};
     strip(&run.read, &run.end);
     if (run.read == run.end) return US_EMPTY;
     if (us_work_text(work, 3 * length + spare + 128) != 0) return US_NO_MEMORY;

@@ -28,6 +28,7 @@ cdef extern from "program.h" nogil:
     ctypedef struct us_options:
         uint32_t steps
         int fragment
+        uint32_t form
         uint32_t trap_segments
         uint32_t trap_repeats
         uint32_t trap_names
@@ -109,6 +110,7 @@ cdef extern from "batch.h" nogil:
         uint8_t *fingerprints
         uint8_t *status
         us_entry *entries
+        uint8_t *digests
     void us_batch_base(us_batch *batch, us_span href)
     int us_batch_one(const us_batch *batch, size_t i, us_span text, int href)
     int us_batch_run(const us_batch *batch, const us_span *texts, size_t first, size_t count)
@@ -117,6 +119,10 @@ cdef extern from "batch.h" nogil:
     us_span us_line_url(us_span line)
     size_t us_selected_size(const us_span *lines, const uint8_t *flags, size_t count, size_t ending)
     int us_select(const us_span *lines, const uint8_t *flags, size_t count, us_span ending, uint8_t *to, size_t room)
+
+
+cdef extern from "foreign.h" nogil:
+    size_t us_digest_size(uint32_t form)
 
 
 cdef extern from "fpset.h" nogil:

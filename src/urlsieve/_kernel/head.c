@@ -4,15 +4,6 @@
 #include "ascii.h"
 #include "canonical.h"
 #include "scan.h"
-#include "siphash.h"
-
-/* Is it `http://` or `https://` in any case? Then the length of that, else 0. Eight bytes at once; only letters may differ in bit 5. */
-static size_t web(const uint8_t *s, const uint8_t *end) {
-    if (end - s < 8) return 0;
-    const uint64_t word = us_load64(s);
-    if ((word | UINT64_C(0x2020202020)) == UINT64_C(0x2f2f3a7370747468)) return 8;
-    return ((word & UINT64_C(0x00ffffffffffffff)) | 0x20202020) == UINT64_C(0x002f2f3a70747468) ? 7 : 0;
-}
 
 /* What is to be said of a text that does not begin so: has it another scheme, or none? */
 static enum us_status other_scheme(const us_run *run) {
@@ -66,7 +57,7 @@ static int port(us_run *run, uint32_t own) {
 
 enum us_status us_parse_head(us_run *run, us_key *key) {
     if (run->program->options.steps & US_STEP_ALWAYS_PARSE) return US_IRREGULAR;
-    const size_t scheme = web(run->read, run->end);
+    const size_t scheme = us_web_scheme(run->read, run->end);
     if (scheme == 0) return other_scheme(run);
     if (!us_has_room(run, (size_t)(run->end - run->read))) return US_NO_MEMORY;
     memcpy(run->write, "https://", 8);

@@ -22,7 +22,7 @@ cdef class LineBatch:
                 count = us_count_lines(data, length)
         self.count = <Py_ssize_t>count
         self.texts = spans(count)
-        self.results = Batch(program, self.count, False, None)
+        self.results = Batch(program, self.count, False, None, False)
         if length > 0:
             with nogil:
                 us_cut_lines(data, length, self.texts, count)
@@ -90,7 +90,7 @@ cdef class LineBatch:
         picked = [i for i in range(self.count) if flags[i] == 1 and self.results.columns.status[i] == 0]
         if not picked:
             return b""
-        chosen = Batch(self.results.program, len(picked), True, None)
+        chosen = Batch(self.results.program, len(picked), True, None, False)
         texts = spans(len(picked))
         try:
             for i in picked:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ascii.h"
+#include "foreign.h"
 
 static void set(uint8_t *table, const char *bytes, enum us_action action) {
     for (; *bytes; bytes++) table[(uint8_t)*bytes] = (uint8_t)action;
@@ -55,6 +56,10 @@ static void compile_bytes(us_program *program) {
     }
 }
 
+static void compile_form(us_program *program) {
+    if (program->options.form == US_FORM_SCRAPY) us_scrapy_bytes(program);
+}
+
 static uint32_t hash_name(const uint8_t *name, size_t length) {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < length; i++) hash = (hash ^ name[i]) * 16777619u;
@@ -94,6 +99,7 @@ us_program *us_program_new(const us_options *options) {
     program->options = *options;
     program->options.noise = NULL;
     compile_bytes(program);
+    compile_form(program);
     if (compile_noise(program, options->noise, options->noise_length) != 0) {
         us_program_free(program);
         return NULL;

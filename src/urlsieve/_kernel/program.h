@@ -37,6 +37,9 @@ enum us_step {
     US_STEP_ALWAYS_PARSE = 1 << 30   /* no URL counts as regular: even ASCII bytes may mean anything; and for tests */
 };
 
+/* Whose identity of a URL: ours, which the steps make, or another program's (foreign.h). */
+enum us_form { US_FORM_OURS = 0, US_FORM_SCRAPY = 1, US_FORM_CLASSIC = 2 };
+
 enum us_fragment { US_FRAGMENT_DROP = 0, US_FRAGMENT_ROUTES = 1, US_FRAGMENT_KEEP = 2 };
 
 /* In which component a triplet is decoded. */
@@ -62,6 +65,7 @@ typedef struct us_rule us_rule;
 typedef struct {
     uint32_t steps;
     int fragment;
+    uint32_t form;            /* enum us_form */
     uint32_t trap_segments;   /* more segments than this: a trap; 0 = no limit (likewise below) */
     uint32_t trap_repeats;    /* the same segment */
     uint32_t trap_names;      /* the same parameter name */

@@ -8,11 +8,20 @@ both must say the same, which the fuzzing harness checks. No byte outside [start
 #include <string.h>
 
 #include "ascii.h"
+#include "siphash.h"
 
 #if defined(__SSE2__) && !defined(US_SCALAR)
 #define US_SSE2 1
 #include <emmintrin.h>
 #endif
+
+/* Is it `http://` or `https://` in any case? Then the length of that, else 0. Eight bytes at once; only letters may differ in bit 5. */
+static inline size_t us_web_scheme(const uint8_t *s, const uint8_t *end) {
+    if (end - s < 8) return 0;
+    const uint64_t word = us_load64(s);
+    if ((word | UINT64_C(0x2020202020)) == UINT64_C(0x2f2f3a7370747468)) return 8;
+    return ((word & UINT64_C(0x00ffffffffffffff)) | 0x20202020) == UINT64_C(0x002f2f3a70747468) ? 7 : 0;
+}
 
 /* What in a path is not simply copied. A few harmless bytes (`=`, `~`) are among them: that costs the careful way, nothing else. */
 static inline int us_path_needs_care(uint8_t c) {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, final
 from urlsieve import _kernel
 from urlsieve._kernel import siphash24
 from urlsieve.canon import profiles, reasons, whatwg
-from urlsieve.canon.encodings import codec_of, in_encoding, keeps_ascii
 from urlsieve.canon.keys import Keys, Lines
+from urlsieve.canon.readers import reader_of
 from urlsieve.errors import ConfigError, InvalidURL
 
 if TYPE_CHECKING:
@@ -16,20 +16,19 @@ if TYPE_CHECKING:
 
 Url = str | bytes
 
-_WHOLE = frozenset(("http://", "https://", b"http://", b"https://"))  # whatever the base is
-
 
 @final
 class Canonicalizer:
     """A profile with its options, compiled once; may be used by many threads at a time.
 
-    profile: "safe" or "exact". fragment: "drop", "routes" (kept if it is a single-page application's route) or "keep".
+    profile: "safe" or "exact"; or "scrapy", which is another program's identity (docs/profiles.md).
+    fragment: "drop", "routes" (kept if it is a single-page application's route) or "keep".
     encoding: of the pages the URLs were found in; their query is read in it. secret: the key of the fingerprints, 0 … 2**128 - 1.
     traps: most path segments, most equal segments, most parameters of one name; a URL beyond is rejected as "trap"; 0 = no limit.
     Raises ConfigError for options that make no sense.
     """
 
-    __slots__ = ("_program", "_read", "_resolve", "_secret", "_steps", "encoding", "fragment", "profile", "secret", "traps")
+    __slots__ = ("_program", "_read", "_reader", "_resolve", "_secret", "_steps", "encoding", "fragment", "profile", "secret", "traps")
 
     def __init__(
         self,
@@ -55,15 +54,14 @@ class Canonicalizer:
         self.secret = secret
         self.traps = traps
         self._secret = secret.to_bytes(16, "little")
-        self._steps = _kernel.STEP_ALWAYS_PARSE if always_parse else 0  # for tests: no URL takes the kernel's own parser
-        self._read: whatwg.Read = whatwg.text_of
-        codec = codec_of(encoding)
-        if codec is not None:
-            self._read = partial(in_encoding, codec=codec)
-            self._steps |= _kernel.STEP_ASCII_ONLY if keeps_ascii(codec) else _kernel.STEP_ALWAYS_PARSE
+        self._reader = reader_of(profile, encoding)
+        self._read = self._reader.read
+        always = _kernel.STEP_ALWAYS_PARSE if always_parse else 0  # for tests: no URL takes the kernel's own parser
+        self._steps = self._reader.steps | always
         mode = profiles.fragment_mode(profile, fragment)
-        self._program = profiles.compile_program(self._steps | profiles.steps_of(profile), mode, self._secret, traps or (0, 0, 0))
-        self._resolve = whatwg.resolver(None, self._read)
+        steps, form = self._steps | profiles.steps_of(profile), profiles.form_of(profile)
+        self._program = profiles.compile_program(steps, mode, self._secret, traps or (0, 0, 0), form)
+        self._resolve = self._reader.resolver(None)
 
     def canonicalize(self, url: Url, *, base: str | None = None) -> str:
         """The canonical form of one URL. Raises InvalidURL, whose `reason` is one word of the closed list."""
@@ -71,7 +69,7 @@ class Canonicalizer:
         status, _, key, *_ = self._program.one(url, resolve, href)
         if status:
             raise InvalidURL(reasons.REASON_OF_CODE[status] or "", url)
-        return key.decode("ascii")
+        return key.decode()
 
     def canonicalize_many(self, urls: Iterable[Url], *, base: str | None = None, variants: Sequence[bytes] | None = None) -> Keys:
         """The canonical forms of all URLs, in order. Never raises for data: a rejected URL has the key None and a reason."""
@@ -95,6 +93,23 @@ class Canonicalizer:
         resolve, href = self._against(base)
         return self._program.batch(_listed(urls), resolve, href, None if variants is None else list(variants)).fingerprints
 
+    @property
+    def is_foreign(self) -> bool:
+        """Is the profile another program's identity, with a fingerprint of its own?"""
+        return self.profile in profiles.FOREIGN
+
+    def foreign_fingerprints(self, urls: Iterable[Url], *, base: str | None = None) -> list[bytes | None]:
+        """What the program a profile stands for keeps of each URL; None where it is rejected.
+
+        "scrapy": 20 bytes, Scrapy's request fingerprint of a GET without a body. ConfigError if the profile is no other program's.
+        """
+        found = _listed(urls)
+        width = profiles.digest_size(self.profile)
+        usable = None if base is None else self._reader.usable_base(base)
+        batch = self._program.batch(found, self._reader.digests(usable), None, None, False, True)
+        every = batch.digests
+        return [None if code else every[width * i : width * i + width] for i, code in enumerate(batch.status)]
+
     def lines(self, block: bytes | bytearray | memoryview) -> Lines:
         """The URLs of a newline-separated block. A CR before the LF is not part of the URL; a blank line is rejected: "empty"."""
         return Lines(self._program.lines(block, self._resolve))
@@ -112,17 +127,14 @@ class Canonicalizer:
 
     def _against(self, base: str | None) -> tuple[whatwg.Resolve, bytes | None]:
         """What the kernel asks about irregular URLs, and the href of the base if there is a usable one."""
-        usable = None if base is None else whatwg.usable_base(base)
-        return (self._resolve, None) if usable is None else (whatwg.resolver(usable, self._read), usable.encode())
+        usable = None if base is None else self._reader.usable_base(base)
+        if usable is None:
+            return self._resolve, None
+        return self._reader.resolver(usable), usable.encode() if self._reader.kernel_joins else None
 
     def _absolute(self, url: Url, base: str | None) -> Url:
-        usable = None if base is None else whatwg.usable_base(base)
-        if usable is None or url[:7] in _WHOLE or url[:8] in _WHOLE:
-            return url
-        href = whatwg.resolve(url, usable, self._read)
-        if isinstance(href, int) or href == whatwg.resolve(url, None, self._read):
-            return url
-        return href.decode("ascii")
+        usable = None if base is None else self._reader.usable_base(base)
+        return url if usable is None else self._reader.absolute(url, usable)
 
 
 def _listed(urls: Iterable[Url]) -> list[Url]:

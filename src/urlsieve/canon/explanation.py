@@ -95,7 +95,7 @@ def _one(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> 
             reason = REASON_OF_CODE[status] or ""
             steps.append(Step(name, before, None, f"rejected as {reason}: {_REJECTED[reason]}"))
             return text, tuple(steps), None
-        after = before if status else key.decode("ascii")  # too long only until a later step has dropped something
+        after = before if status else key.decode()  # too long only until a later step has dropped something
         if after != before:
             steps.append(Step(name, before, after, _WHY[name](before, after)))
         before = after
@@ -107,6 +107,11 @@ def _stages(canonicalizer: "Canonicalizer") -> Iterator[tuple[str, Program]]:
     secret, none = bytes(16), (0, 0, 0)
     bits, keep = canonicalizer._steps, profiles.FRAGMENTS["keep"]
     mode = profiles.fragment_mode(canonicalizer.profile, canonicalizer.fragment)
+    if canonicalizer.profile in profiles.FOREIGN:
+        form = profiles.form_of(canonicalizer.profile)
+        yield canonicalizer.profile, profiles.compile_program(bits, mode, secret, none, form)
+        yield "limits", profiles.compile_program(bits, mode, secret, canonicalizer.traps or none, form)
+        return
     yield "parse", profiles.compile_program(bits, keep, secret, none)
     for name, bit in profiles.STEPS[canonicalizer.profile]:
         bits |= bit
@@ -136,6 +141,7 @@ def _dropped(before: str, after: str) -> str:
 
 
 _WHY: dict[str, Callable[[str, str], str]] = {
+    "scrapy": lambda b, a: "what w3lib's canonicalize_url, and so Scrapy's duplicate filter, makes of it",
     "parse": lambda b, a: "read as a browser reads it: host in lower case; default port, dot segments and blanks at the ends gone",
     "percent": lambda b, a: "one spelling of percent-encoding: upper-case digits, only what must be encoded is",
     "path_session": lambda b, a: "a Java session id in the path says who asks, not for what",
@@ -156,7 +162,10 @@ def _verdict(keys: tuple[str | None, ...]) -> str:
         return "not the same: a rejected URL is the same as none"
     if a == b:
         return "the same: both have one key"
-    left, right = urlsplit(a), urlsplit(b)
+    try:
+        left, right = urlsplit(a), urlsplit(b)
+    except ValueError:  # a key of another program need not be a URL
+        return "not the same: their keys differ"
     names = ("scheme", "authority", "path", "query", "fragment")
     different = [name for name, x, y in zip(names, left, right, strict=True) if x != y]
     return f"not the same: they differ in {' and '.join(different) or 'their keys'}"

@@ -64,7 +64,7 @@ class Keys(Sequence[str | None]):
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
         key = self._batch.key(self._index(i))
-        return None if key is None else key.decode("ascii")
+        return None if key is None else key.decode()
 
     def __iter__(self) -> Iterator[str | None]:
         return (self[i] for i in range(len(self)))
@@ -80,7 +80,7 @@ class Keys(Sequence[str | None]):
         site = self._batch.site(self._index(i))
         if site is None:
             raise LookupError(f"URL {i} was rejected ({self.reasons[i]}): it has no site")
-        return site.decode("ascii")
+        return site.decode()
 
     def host(self, i: int) -> str:
         """host[:port if not default] of the URL as parsed, before any site rule: whose server it is. LookupError if rejected."""

@@ -12,6 +12,7 @@ from cli_lab import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
+from urlsieve.canon import Canonicalizer
 from urlsieve.doors.cli import forms
 from urlsieve.doors.cli.csvform import Csv
 from urlsieve.doors.cli.failures import InputError
@@ -245,3 +246,16 @@ def test_json_lines_keep_every_other_field_when_the_url_is_replaced(before, afte
     assert {**found, "url": "http://new.example/"} == json.loads(changed)
     assert list(found) == list(json.loads(changed))
     assert record == form.replaced(changed, "\0").replace(b'"\\u0000"', json.dumps(url, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass"))
+
+
+def test_a_profile_of_another_program_prints_that_program_s_fingerprint(cli: Cli) -> None:
+    urls = b"http://e.com/?b&a\nmailto:a\nhttp://.\xc3\xa9.com/\n"
+    keys = cli("canon", "--profile", "scrapy", stdin=urls)
+    assert (0, b"http://e.com/?a=&b=\n\nhttp://.\xc3\xa9.com/\n") == (keys.status, keys.out)
+    found = cli("canon", "--profile", "scrapy", "--fingerprint", "--json", stdin=urls).objects
+    assert ["http://e.com/?a=&b=", None, "http://.é.com/"] == [line["key"] for line in found]
+    assert ["e.com", None, ".é.com"] == [line["site"] for line in found]
+    digests = ["" if digest is None else digest.hex() for digest in Canonicalizer(profile="scrapy").foreign_fingerprints(urls.splitlines())]
+    assert digests == [line["fingerprint"] or "" for line in found]
+    assert digests == cli("canon", "--profile", "scrapy", "--fingerprint", stdin=urls).out.decode().splitlines()
+    assert cli("uniq", "--profile", "scrapy", "--key", stdin=urls * 2).out == b"http://e.com/?a=&b=\nhttp://.\xc3\xa9.com/\n"

@@ -100,7 +100,7 @@ def test_variants_must_be_one_for_each_url() -> None:
     [
         {"profile": "classic"},
         {"profile": "aggressive"},
-        {"profile": "scrapy"},
+        {"profile": "scrapy", "fragment": "keep"},
         {"profile": "none such"},
         {"fragment": "some"},
         {"encoding": "none such"},

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures, forms
@@ -14,7 +13,7 @@ from urlsieve.doors.cli.rejects import Rejects, add_rejected
 from urlsieve.doors.cli.tally import MALFORMED
 
 if TYPE_CHECKING:
-    from urlsieve.canon import Keys
+    from urlsieve.canon import Canonicalizer, Keys
 
 BATCH = 10_000
 
@@ -36,10 +35,11 @@ def run(arguments: list[str]) -> int:
         for batch in form.batches(BATCH):
             keys = canonicalizer.canonicalize_many(batch.urls, base=base)
             rejected = rejected or any(keys.status)
+            fingerprints = _fingerprints(canonicalizer, batch, keys, base) if namespace.fingerprint else None
             if namespace.json:
-                output.write(json_lines(_objects(namespace, batch.urls, keys)))
+                output.write(json_lines(_objects(batch.urls, keys, fingerprints)))
             else:
-                printer.write(_texts(namespace, form, batch, keys))
+                printer.write(_texts(form, batch, keys if fingerprints is None else fingerprints))
             rejects.write(_refused(batch, keys))
         if not namespace.json:
             printer.write(())
@@ -59,18 +59,18 @@ def _parser() -> Parser:
     forms.add_formats(parser)
     add_rejected(parser)
     parser.add_argument("--base", metavar="URL", help="resolves relative URLs")
-    parser.add_argument("--fingerprint", action="store_true", help="print the fingerprint (32 hexadecimal digits) instead")
+    parser.add_argument("--fingerprint", action="store_true", help="the fingerprint in hexadecimal instead (profile scrapy: Scrapy's)")
     parser.add_argument("--strict", action="store_true", help="exit status 5 when a line has no canonical form")
     add_json(parser, 'JSON lines: {"url", "key", "site", "reason"}; url is null where the line is too long to be one')
     return parser
 
 
-def _texts(namespace: argparse.Namespace, form: Form, batch: Batch, keys: Keys) -> Iterator[bytes]:
-    for i, key in enumerate(keys):
+def _texts(form: Form, batch: Batch, wanted: Iterable[str | None]) -> Iterator[bytes]:
+    for i, text in enumerate(wanted):
         if i in batch.broken:
             yield batch.records[i]  # no field of it can be told from the others
         else:
-            yield form.replaced(batch.records[i], _fingerprint(keys, i) if key is not None and namespace.fingerprint else key)
+            yield form.replaced(batch.records[i], text)
 
 
 def _refused(batch: Batch, keys: Keys) -> Iterator[tuple[str, bytes]]:
@@ -79,15 +79,18 @@ def _refused(batch: Batch, keys: Keys) -> Iterator[tuple[str, bytes]]:
             yield MALFORMED if i in batch.broken else reason or "", batch.records[i]
 
 
-def _objects(namespace: argparse.Namespace, urls: list[bytes], keys: Keys) -> Iterator[dict[str, Any]]:
+def _objects(urls: list[bytes], keys: Keys, fingerprints: list[str | None] | None) -> Iterator[dict[str, Any]]:
     for i, key in enumerate(keys):
         reason = keys.reasons[i]
         url = None if reason == "too_long" else urls[i].decode("utf-8", "surrogateescape")
         found = {"url": url, "key": key, "site": None if key is None else keys.site(i), "reason": reason}
-        if namespace.fingerprint:
-            found["fingerprint"] = None if key is None else _fingerprint(keys, i)
+        if fingerprints is not None:
+            found["fingerprint"] = fingerprints[i]
         yield found
 
 
-def _fingerprint(keys: Keys, i: int) -> str:
-    return keys.fingerprints[16 * i : 16 * i + 16].hex()
+def _fingerprints(canonicalizer: Canonicalizer, batch: Batch, keys: Keys, base: str | None) -> list[str | None]:
+    if canonicalizer.is_foreign:
+        return [None if digest is None else digest.hex() for digest in canonicalizer.foreign_fingerprints(batch.urls, base=base)]
+    every = keys.fingerprints
+    return [None if code else every[16 * i : 16 * i + 16].hex() for i, code in enumerate(keys.status)]
