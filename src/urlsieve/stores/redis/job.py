@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
@@ -170,13 +170,17 @@ class Job:
 
     # -- the shards
 
-    def ask(self, asks: Sequence[Ask], now: float, *, sign: bool = False, again: Again | None = None) -> list[Answer]:
+    def ask(self, asks: Iterable[Ask], now: float, *, sign: bool = False, again: Again | None = None) -> list[Answer]:
         """All in one round trip, in this order. sign: others who wait are to look."""
-        if not asks:
-            return []
-        calls = [self.call(ask, now) for ask in asks]
-        if sign:
-            calls.append(Call("job", self.key, ("sign",)))
+        shards: list[int] = []
+
+        def calls() -> Iterator[Call]:
+            for ask in asks:
+                shards.append(ask.shard)
+                yield self.call(ask, now)
+            if sign and shards:
+                yield Call("job", self.key, ("sign",))
+
         began = time.monotonic()
 
         def repeat(call: Call, waited: float) -> Call:
@@ -187,10 +191,10 @@ class Job:
 
         answers = []
         newer = False
-        for ask, values in zip(asks, self.wire.ask(calls, again=repeat), strict=False):
+        for shard, values in zip(shards, self.wire.ask(calls(), again=repeat), strict=False):
             head = pack.head(values[0])
             newer = newer or head.pgen > self.pgen or head.rgen > self.rgen or head.epoch > self.epoch
-            self.heard(ask.shard, head)
+            self.heard(shard, head)
             answers.append(Answer(head, values[1:]))
         if newer:
             self.read()

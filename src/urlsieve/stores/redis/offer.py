@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from urlsieve.frontier.admit import HEADROOM
 from urlsieve.model import Mode, Offers
@@ -19,8 +19,7 @@ def offer(job: Job, offers: Offers, mode: Mode, generation: int, now: float) -> 
     if mark is not None and mode not in (Mode.MARK_DONE, Mode.MARK_KNOWN) and job.shards.count > 1:
         stale = _near_the_mark(job, offers, mode, generation, now, mark, verdicts)
     else:
-        parts = job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN)
-        stale = _step(job, parts, mode, generation, now, [0] * len(parts), verdicts)
+        stale = _step(job, job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN), mode, generation, now, lambda shard: 0, verdicts)
     if stale:
         return Offered(b"", True)
     tally(job, "rejected", offers.rejected)
@@ -35,20 +34,30 @@ def tally(job: Job, kind: str, counts: object) -> None:
 
 
 def _step(
-    job: Job, parts: Sequence[Part], mode: Mode, generation: int, now: float, elsewhere: Sequence[int], verdicts: bytearray
+    job: Job,
+    parts: Iterable[Part],
+    mode: Mode,
+    generation: int,
+    now: float,
+    elsewhere: Callable[[int], int],
+    verdicts: bytearray,
 ) -> bool:
-    """Whether the caller's rules are old. `elsewhere`: URLs that wait in other shards."""
-    asks = [
-        Ask(part.shard, "offer", [int(mode), generation, others, part.fingerprints, *part.arguments()])
-        for part, others in zip(parts, elsewhere, strict=True)
-    ]
+    """Whether the caller's rules are old. `elsewhere`: URLs that wait in other shards than this."""
+    positions: list[Sequence[int]] = []
+
+    def asks() -> Iterator[Ask]:
+        for part in parts:
+            positions.append(part.positions)
+            yield Ask(part.shard, "offer", [int(mode), generation, elsewhere(part.shard), part.fingerprints, *part.arguments()])
+
     stale = False
-    for part, answer in zip(parts, job.ask(asks, now, sign=True), strict=True):
+    answers = job.ask(asks(), now, sign=True)
+    for at, answer in zip(positions, answers, strict=True):
         found = answer.values[0]
         if found is None:
             stale = True
             continue
-        for i, verdict in zip(part.positions, found, strict=True):
+        for i, verdict in zip(at, found, strict=True):
             verdicts[i] = verdict
     return stale
 
@@ -60,11 +69,11 @@ def _near_the_mark(job: Job, offers: Offers, mode: Mode, generation: int, now: f
     waiting, many = sum(have), len(verdicts)
     by_shard = job.shards.of_offers(offers)
     if waiting + many < mark or waiting >= mark * HEADROOM:
-        parts = job.shards.parts(offers)
-        return _step(job, parts, mode, generation, now, [waiting - have[part.shard] for part in parts], verdicts)
+        return _step(job, job.shards.parts(offers), mode, generation, now, lambda shard: waiting - have[shard], verdicts)
     for shard, positions in runs(by_shard):
         part = job.shards.part(offers, shard, positions, texts=True)
-        if _step(job, [part], mode, generation, now, [sum(have) - have[shard]], verdicts):
+        others = sum(have) - have[shard]
+        if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts):  # type: ignore[misc]
             return True
         have[shard] = waiting_of(job, shard)
     return False

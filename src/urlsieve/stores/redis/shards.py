@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
@@ -89,14 +89,15 @@ class Shards:
             found.setdefault(by_half[half], []).append(i)
         return found
 
-    def parts(self, offers: Offers, *, texts: bool = True) -> list[Part]:
-        """All offers, at most MOST_AT_ONCE in a part. Not `texts`: only the sites' names."""
-        by_shard = self.of_offers(offers)
-        return [
+    def parts(self, offers: Offers, *, texts: bool = True) -> Iterable[Part]:
+        """All offers, at most MOST_AT_ONCE in a part. Not `texts`: only the sites' names. Made as they are asked for, where nothing in
+        them can be refused; else all, before the first is sent."""
+        made = (
             self.part(offers, shard, positions[at : at + MOST_AT_ONCE], texts)
-            for shard, positions in by_shard.items()
+            for shard, positions in self.of_offers(offers).items()
             for at in range(0, len(positions), MOST_AT_ONCE)
-        ]
+        )
+        return made if offers.columns is not None else list(made)
 
     def part(self, offers: Offers, shard: int, at: Sequence[int], texts: bool) -> Part:
         prints = offers.fingerprints

@@ -86,11 +86,11 @@ class _Look:
     def _seen(self) -> Iterator[str]:
         texts: set[int] = set()
         for half, found in marks_of(self.job, self.shard, self.sites):
-            (_, accepted), name = self.sites[half]
+            (_, known), name = self.sites[half]
             mine = 0
             for url, mark, _ in found:
                 self.found["seen"] += 1
-                mine += mark != -1
+                mine += mark == -1
                 if mark == -1:
                     self.found["known"] += 1
                 elif mark == 0 or mark <= -10:
@@ -106,8 +106,8 @@ class _Look:
                 body = self.bodies.get(number)
                 if body is None or body.fingerprint != half + url:
                     yield f"a URL of {name} is marked with entry {number}, which is {'another' if body else 'not there'}"
-            if mine != int(accepted):
-                yield f"site {name}: its row counts {int(accepted)} accepted URLs, there are {mine}"
+            if mine != int(known):
+                yield f"site {name}: its row counts {int(known)} known URLs, there are {mine}"
         for number in self.bodies.keys() - texts:
             yield f"entry {number} has a text but no mark: it would never be found"
         for number in self.spots.keys() - self.live.keys():

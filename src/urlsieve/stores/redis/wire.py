@@ -6,13 +6,14 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from redis import exceptions
 from redis.connection import Connection, SSLConnection
 
+from redis import exceptions
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreMismatch, StoreUnavailable, UrlsieveError
 from urlsieve.stores.redis.address import Address
 from urlsieve.stores.redis.scripts import script
@@ -20,6 +21,8 @@ from urlsieve.stores.redis.scripts import script
 LEAST_VERSION = (6, 2)
 #: Waits between two attempts to reach the server, in seconds: doubling, with jitter.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+#: Calls sent while the next are made. Their answers wait in the socket: they are short, or few.
+AT_A_TIME = 8
 
 Argument = bytes | str | int | float
 
@@ -51,20 +54,22 @@ class Wire:
 
     # -- asking
 
-    def ask(self, calls: Sequence[Call], *, again: Again | None = None, patience: float | None = None) -> list[Any]:
-        """One answer per call, all in one round trip. What got no answer is sent again until `patience` (None: the address's) is over;
-        `again` makes of it the call to repeat, told how many seconds have passed."""
+    def ask(self, calls: Iterable[Call], *, again: Again | None = None, patience: float | None = None) -> list[Any]:
+        """One answer per call, all in one round trip: the first are sent while the last are made. What got no answer is sent again until
+        `patience` (None: the address's) is over; `again` makes of it the call to repeat, told how many seconds have passed."""
         began = time.monotonic()
         patience = self.address.patience if patience is None else patience
+        source = iter(calls)
+        made: list[Call] = []
         answers: list[Any] = []
         attempt = 0
         while True:
-            rest = list(calls[len(answers) :])
+            rest = made[len(answers) :]
             if attempt and again is not None:
                 rest = [again(call, time.monotonic() - began) for call in rest]
             try:
                 with self._connection() as connection:
-                    self._send(connection, rest, answers)
+                    self._send(connection, chain(rest, _noted(source, made)), answers)
                 return answers
             except (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.BusyLoadingError, OSError) as error:
                 refused = refusal(error, self.where)
@@ -78,9 +83,10 @@ class Wire:
             except exceptions.RedisError as error:
                 raise translate(error, self.where) from None
 
-    def _send(self, connection: Any, calls: list[Call], answers: list[Any]) -> None:
+    def _send(self, connection: Any, source: Iterable[Call], answers: list[Any]) -> None:
         """Appends an answer for each; some, when the connection breaks between two."""
-        found = _round(connection, calls)
+        calls: list[Call] = []
+        found = _round(connection, _noted(iter(source), calls))
         missing = [i for i, answer in enumerate(found) if isinstance(answer, exceptions.NoScriptError)]
         if missing:
             names = dict.fromkeys(calls[i].script for i in missing)
@@ -188,17 +194,26 @@ class _Unanswered(NamedTuple):
     error: Exception
 
 
-def _round(connection: Any, calls: Sequence[Call]) -> list[Any]:
-    """Sends all, then reads all. A connection that breaks leaves the rest unanswered."""
-    connection.send_packed_command(connection.pack_commands([_command(call) for call in calls]), check_health=False)
+def _noted(source: Iterator[Call], made: list[Call]) -> Iterator[Call]:
+    for call in source:
+        made.append(call)
+        yield call
+
+
+def _round(connection: Any, calls: Iterable[Call]) -> list[Any]:
+    """Sends all, some at a time, then reads all. A connection that breaks leaves the rest unanswered."""
+    source, many = iter(calls), 0
+    while some := list(islice(source, AT_A_TIME)):
+        connection.send_packed_command(connection.pack_commands([_command(call) for call in some]), check_health=False)
+        many += len(some)
     found: list[Any] = []
-    for _ in calls:
+    for _ in range(many):
         try:
             found.append(connection.read_response())
         except exceptions.ResponseError as error:
             found.append(error)
         except (exceptions.RedisError, OSError) as error:
-            found += [_Unanswered(error)] * (len(calls) - len(found))
+            found += [_Unanswered(error)] * (many - len(found))
             break
     return found
 

@@ -31,10 +31,10 @@ for i = 1, many do
     local has_text = body ~= '' and (s.state ~= DONE or policy.keep_urls) and s.state ~= KNOWN
     if s.state == KNOWN then
       add('known', 1)
+      only_known(s.fp, 1)
       mark(s.fp, '-1')
     else
       add('accepted', 1)
-      accept(s.fp, 1)
       s.seq, s.since = id, s.since == s.since and s.since + shift or now
       s.failed, s.again = s.failed and s.failed + shift, nil
       if has_text then

@@ -28,9 +28,9 @@ for fp, i in pairs(firsts) do
   add('seen', -1)
   if value == -1 then
     add('known', -1)
+    only_known(fp, -1)
   else
     add('accepted', -1)
-    accept(fp, -1)
     if value > 0 then
       leave(spots[text(value)])
       gone[#gone + 1] = text(value)

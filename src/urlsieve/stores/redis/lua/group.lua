@@ -2,7 +2,8 @@
 local id, name = ARGV[4], ARGV[5]
 load_groups({id})
 begin(true)
-local g = ensure(id, name)
+ensure(id, name)
+local g = group(id)
 for i = 6, #ARGV, 2 do
   local field, value = ARGV[i], ARGV[i + 1]
   if field == 'paused' then

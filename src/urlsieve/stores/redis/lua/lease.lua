@@ -55,7 +55,7 @@ do
   end
   if #woken > 0 then start() end
   load_groups(woken)
-  for _, id in ipairs(woken) do touch(G[id]) end
+  for _, id in ipairs(woken) do touch(group(id)) end
 end
 if begun then finish() end
 
@@ -192,7 +192,7 @@ local function by_name(ids)
   load_groups(ids)
   local open = {}
   for _, id in ipairs(ids) do
-    local g = G[id]
+    local g = group(id)
     if g and top_of(g) then open[#open + 1] = g end
   end
   local function sooner(a, b)
@@ -241,7 +241,7 @@ for i, half in ipairs(halves) do
   if not told[grp] then
     told[grp] = true
     names[#names + 1] = grp
-    names[#names + 1] = G[grp].name
+    names[#names + 1] = group(grp).name
   end
 end
 return {head(), stamp or '', sp('<d', deadline - shift), #expired, names, rows}

@@ -30,6 +30,6 @@ if whole then
 end
 load_groups(groups)
 for id, g in pairs(G) do
-  if g then records[#records + 1] = id; records[#records + 1] = packed(g) end
+  if g then records[#records + 1] = id; records[#records + 1] = type(g) == 'string' and g or packed(g) end
 end
 return {head(), rows, records, sites}

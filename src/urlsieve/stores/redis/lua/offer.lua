@@ -69,15 +69,20 @@ end
 
 -- who may come in: the sites' limits and the high-water mark hold for what is accepted for the first time
 local waiting, refused = tonumber(ARGV[6]) + n.pending + n.delayed, {}
-local coming = {} -- per site half, in this call
-local function refuse(i, priority)
+local coming, have = {}, {} -- per site half: in this call, and before
+local function accepted_of(site)
+  if not have[site.half] then have[site.half] = call('HLEN', P .. 'f' .. site.half) - site.known end
+  return have[site.half] + (coming[site.half] or 0)
+end
+local function refuse(i)
   local half = sub(fps, 16 * i - 15, 16 * i - 8)
   local site = S[half]
   local verdict
-  if site and site.limit and site.accepted + (coming[half] or 0) >= site.limit then
+  if site and site.limit and accepted_of(site) >= site.limit then
     verdict = V_LIMIT
-  elseif mode ~= MARK_DONE and is_full(priority, waiting, policy.high_water) then
-    verdict = V_FULL
+  elseif policy.high_water and mode ~= MARK_DONE then
+    local _, priority = pushed(i)
+    if is_full(priority, waiting, policy.high_water) then verdict = V_FULL end
   end
   if not verdict then
     coming[half] = (coming[half] or 0) + 1
@@ -92,8 +97,7 @@ local taken = fresh
 if mode ~= MARK_KNOWN then
   taken = {}
   for _, i in ipairs(fresh) do
-    local _, priority = pushed(i)
-    if not refuse(i, priority) then taken[#taken + 1] = i end
+    if not refuse(i) then taken[#taken + 1] = i end
   end
 end
 
@@ -106,7 +110,7 @@ add('entry', #taken)
 add('seen', #taken)
 if mode == MARK_KNOWN then add('known', #taken) else add('accepted', #taken) end
 if mode == MARK_DONE then add('done', #taken) end
-local stamp, texts = sp('<Bd', 1, now), {}
+local stamp, texts, queued = sp('<Bd', 1, now), {}, 0
 for j, i in ipairs(taken) do
   local id, fp = first_id + j, sub(fps, 16 * i - 15, 16 * i)
   local half = sub(fp, 1, 8)
@@ -114,8 +118,8 @@ for j, i in ipairs(taken) do
   ensure_site(half, names[half])
   if mode == MARK_KNOWN then
     mark(fp, '-1')
+    only_known(fp, 1)
   else
-    accept(fp, 1)
     if mode ~= MARK_DONE or policy.keep_urls then
       texts[#texts + 1] = text(id)
       texts[#texts + 1] = stamp .. ARGV[first_tail + i]
@@ -125,13 +129,12 @@ for j, i in ipairs(taken) do
         mark(fp, with_text(id))
       else
         mark(fp, text(id))
-        local spot = {id = id, state = PENDING, class = NEW, grp = grp, fp = fp, priority = priority, seq = id, since = now, attempt = 0,
-          excused = 0, tail = ''}
         if due then
-          spot.state, spot.time = DELAYED, due
-          enter(spot)
+          enter({id = id, state = DELAYED, class = NEW, grp = grp, fp = fp, priority = priority, seq = id, since = now, attempt = 0,
+            excused = 0, time = due, tail = ''})
         else
-          arrive(spot)
+          queue_up(grp, NEW, priority, sp('>L', id))
+          queued = queued + 1
         end
       end
     else
@@ -139,6 +142,9 @@ for j, i in ipairs(taken) do
     end
   end
 end
+
+add('pending', queued)
+add(CLASS[NEW], queued)
 
 -- What was pushed first and what is pushed now: URL, site and group stay as first found; a dead one has kept what came with it.
 local TAIL = '<c16c8dddB'
@@ -213,13 +219,12 @@ local function undone(i, spot)
 end
 
 local function revive(i, fp, value)
-  local _, priority = pushed(i)
   local class, id, body = REVISIT, nil, nil
   if value == -1 then
-    if refuse(i, priority) then return verdicts[i] end
+    if refuse(i) then return verdicts[i] end
     add('known', -1)
+    only_known(fp, -1)
     add('accepted', 1)
-    accept(fp, 1)
   elseif value == -2 then
     class = RETRY
     add('dead', -1)

@@ -39,12 +39,12 @@ end
 for i = 10, first, 2 do groups[#groups + 1] = ARGV[i] end
 load_groups(groups)
 for i = 10, first, 2 do
-  local g = G[ARGV[i]]
+  local g = group(ARGV[i])
   if not g or g.version ~= su('<I', ARGV[i + 1]) then return outdated() end
 end
 if clean then
   for _, id in ipairs(groups) do
-    local g = G[id]
+    local g = group(id)
     if g.delay or g.failures > 0 or g.blocks > 0 then return outdated() end
   end
 end
@@ -52,7 +52,7 @@ end
 begin(true)
 local function ahead(time) return time and time + shift end
 for i = 10, first, 2 do
-  local g = G[ARGV[i]]
+  local g = group(ARGV[i])
   local version, failures, has, url, several, blocks, blocked, ok = su(HEALTH, ARGV[i + 1])
   g.version, g.failures, g.failed_url, g.several, g.blocks = version + 1, failures, has == 1 and url or '', several == 1, blocks
   g.blocked, g.ok = blocked ~= 0 and blocked + shift or 0, ok ~= 0 and ok + shift or 0
@@ -63,7 +63,7 @@ for i, c in ipairs(changes) do
   local s = c.spot
   flags[i] = s and APPLIED or LOST
   if s then
-    local g = G[s.grp]
+    local g = group(s.grp)
     leases[#leases + 1] = member(s)
     add('leased', -1)
     g.leased = g.leased - 1

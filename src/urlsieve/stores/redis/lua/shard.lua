@@ -1,7 +1,7 @@
 -- One shard, as every script of it sees it. What stands where (P is "urlsieve:{job:sN}:"):
 --   P n          hash: counters, the shard's copy of policy, epoch and generations
 --   P f<site>    hash: URL half of a fingerprint -> mark: > 0 id of an entry; 0 done, -1 known, -2 dead, without text; -10 - id done, with it
---   P i          hash: site half -> limit, accepted, name
+--   P i          hash: site half -> limit, how many are only known, name; how many it has accepted: HLEN of P f<site> less these
 --   P e          hash: id -> what was pushed; P s  hash: id -> where it is (absent: pending as it came)
 --   P g          hash: group -> settings, turn, health, place
 --   P q<class><group>  zset: pending, by -priority, then arrival
@@ -70,9 +70,11 @@ end
 
 -- A script writes only after this. `always`: also when the server's memory is full (a script that has written may go on). A key of
 -- another type would stop it half-way, so the types are looked at first.
+local HASHES = {P .. 'e', P .. 's', P .. 'g', P .. 'i', P .. 't'}
+local ZSETS = {P .. 'ready', P .. 'line', P .. 'wake', P .. 'held', P .. 'due', P .. 'exp', P .. 'bury'}
 local function begin(always)
-  for _, key in ipairs({'e', 's', 'g', 'i', 't'}) do call('HLEN', P .. key) end
-  for _, key in ipairs({'ready', 'line', 'wake', 'held', 'due', 'exp', 'bury'}) do call('ZCARD', P .. key) end
+  for i = 1, 5 do call('HLEN', HASHES[i]) end
+  for i = 1, 7 do call('ZCARD', ZSETS[i]) end
   if always then call('DEL', P .. '-') end
   n.writes = call('HINCRBY', KEYS[1], 'writes', 1)
   changed.writes = nil
@@ -93,8 +95,8 @@ end
 
 -- groups -------------------------------------------------------------------------------------------------------------------------
 
-local GROUP = '<BdddlddddIBdIIBc16BIdd'
-local G, dirty = {}, {}
+local GROUP, TOPS_AT = '<BdddlddddIBdIIBc16BIdd', 34
+local G, dirty = {}, {} -- false: no such group; text: its record, read when it is needed; else as `group_of` makes it
 
 local function group_of(id, raw)
   local g = {id = id, tops = {}, heads = {}}
@@ -122,22 +124,31 @@ local function load_groups(ids)
     if G[id] == nil then missing[#missing + 1] = id; G[id] = false end
   end
   for i, raw in ipairs(hmget(P .. 'g', missing)) do
-    if raw then
-      local g = group_of(missing[i], raw)
-      g.was.top = top_of(g)
-      G[missing[i]] = g
-    end
+    if raw then G[missing[i]] = raw end
   end
 end
 local function group(id)
   if G[id] == nil then load_groups({id}) end
-  return G[id]
+  local g = G[id]
+  if type(g) == 'string' then
+    g = group_of(id, g)
+    g.was.top = top_of(g)
+    G[id] = g
+  end
+  return g
+end
+-- Its highest waiting priority of a class, without reading the rest; nil: none
+local function head_of(id, class)
+  local g = G[id]
+  if type(g) == 'string' then return some((su('<d', g, TOPS_AT + 8 * class))) end
+  return g.tops[class + 1]
 end
 local function touch(g)
   if not g.touched then g.touched = true; dirty[#dirty + 1] = g end
 end
 local function ensure(id, name)
-  local g = group(id)
+  if G[id] == nil then load_groups({id}) end
+  local g = G[id]
   if not g then
     g = {id = id, name = name, paused = false, turn = 0, leased = 0, tops = {}, heads = {}, since = 0, served = 0, place = IDLE, wake = 0,
       version = 0, failures = 0, failed_url = '', several = false, blocks = 0, blocked = 0, ok = 0,
@@ -146,7 +157,6 @@ local function ensure(id, name)
     add('groups', 1)
     touch(g)
   end
-  return g
 end
 local function packed(g)
   return sp(GROUP, g.paused and 1 or 0, orNone(g.delay), orNone(g.concurrency), g.turn, g.leased, orNone(g.tops[1]), orNone(g.tops[2]),
@@ -240,15 +250,22 @@ end
 local function queue_of(class, grp) return P .. 'q' .. class .. grp end
 
 local arriving, arriving_keys = {}, {}
-local function arrive(s)
-  local g = group(s.grp)
-  local key = queue_of(s.class, s.grp)
+local function queue_up(grp, class, priority, m)
+  local key = queue_of(class, grp)
   local list = arriving[key]
   if not list then list = {}; arriving[key] = list; arriving_keys[#arriving_keys + 1] = key end
-  list[#list + 1] = -s.priority
-  list[#list + 1] = member(s)
-  local top = g.tops[s.class + 1]
-  if not top or s.priority > top then g.tops[s.class + 1] = s.priority; touch(g) end
+  list[#list + 1] = -priority
+  list[#list + 1] = m
+  local top = head_of(grp, class)
+  if not top or priority > top then
+    local g = group(grp)
+    g.tops[class + 1] = priority
+    touch(g)
+  end
+end
+local function arrive(s)
+  if G[s.grp] == nil then load_groups({s.grp}) end
+  queue_up(s.grp, s.class, s.priority, member(s))
   add('pending', 1)
   add(CLASS[s.class], 1)
 end
@@ -298,6 +315,13 @@ local function with_text(id) return '-' .. text(id + 10) end -- done, and its te
 -- What is known of these fingerprints (in one block): marks as numbers, false where not seen
 local function known_of(fps)
   local sites, order, found = {}, {}, {}
+  if #fps <= 64 * 16 then -- mostly of different sites: one by one is quicker
+    for i = 1, #fps / 16 do
+      local value = call('HGET', P .. 'f' .. sub(fps, 16 * i - 15, 16 * i - 8), sub(fps, 16 * i - 7, 16 * i))
+      found[i] = value and tonumber(value)
+    end
+    return found
+  end
   for i = 1, #fps / 16 do
     local site = sub(fps, 16 * i - 15, 16 * i - 8)
     local at = sites[site]
@@ -321,8 +345,8 @@ local function load_sites(halves)
   end
   for i, raw in ipairs(hmget(P .. 'i', missing)) do
     if raw then
-      local limit, accepted, at = su(SITE, raw)
-      S[missing[i]] = {half = missing[i], limit = some(limit), accepted = accepted, name = sub(raw, at)}
+      local limit, known, at = su(SITE, raw)
+      S[missing[i]] = {half = missing[i], limit = some(limit), known = known, name = sub(raw, at)}
     end
   end
 end
@@ -333,16 +357,16 @@ local function ensure_site(half, name)
   if S[half] == nil then load_sites({half}) end
   local site = S[half]
   if not site then
-    site = {half = half, accepted = 0, name = name}
+    site = {half = half, known = 0, name = name}
     S[half] = site
     add('sites', 1)
     site_changed(site)
   end
   return site
 end
-local function accept(fp, by)
+local function only_known(fp, by)
   local site = S[sub(fp, 1, 8)]
-  site.accepted = site.accepted + by
+  site.known = site.known + by
   site_changed(site)
 end
 
@@ -363,7 +387,7 @@ local function finish()
     local pairs_of = {}
     for i, site in ipairs(site_order) do
       pairs_of[2 * i - 1] = site.half
-      pairs_of[2 * i] = sp(SITE, orNone(site.limit), site.accepted) .. site.name
+      pairs_of[2 * i] = sp(SITE, orNone(site.limit), site.known) .. site.name
       site.touched = false
     end
     spread('HSET', P .. 'i', pairs_of)

@@ -23,9 +23,13 @@ for i = 1, many do
   if not value or value == -1 then -- accepted, also beyond a limit: it was fetched
     ensure_site(halves[i], names[halves[i]])
     ensure(groups[i], names[groups[i]])
-    if value then add('known', -1) else add('seen', 1) end
+    if value then
+      add('known', -1)
+      only_known(fp, -1)
+    else
+      add('seen', 1)
+    end
     add('accepted', 1)
-    accept(fp, 1)
     add('done', 1)
     if policy.keep_urls then
       local id = take('entry')
