@@ -115,8 +115,13 @@ def test_cra_11_after_random_kills_every_group_with_something_waiting_is_served_
     rng = random.Random(7)
     urlsieve.open(address, max_attempts=100, concurrency=4, backoff=0.0).close()
     for _ in range(12):
-        pids = [zygote.start("churn", address, 30) for _ in range(3)]
-        time.sleep(rng.uniform(0.1, 0.3))
+        with urlsieve.open(address) as sieve:
+            accepted = sieve.stats().accepted
+            pids = [zygote.start("churn", address, 30) for _ in range(3)]
+            end = time.monotonic() + 30
+            while sieve.stats().accepted == accepted:  # a kill before anything was done would test nothing
+                assert time.monotonic() < end
+            time.sleep(rng.uniform(0.0, 0.2))
         for pid in pids:
             assert -9 == zygote.kill(pid)
     clock = testing.VirtualClock(time.time() + 100_000)

@@ -128,9 +128,9 @@ class Job:
         """The shards first, the header last: what has a header is complete."""
         count = self.address.shards or DEFAULT_SHARDS
         keys = [f"urlsieve:{{{self.address.job}:s{number}}}:n" for number in range(count)]
-        self.wire.ask([Call("", "", ("HSETNX", key, "born", 1)) for key in keys])
-        used = self.wire.ask([Call("", "", ("HGET", key, "writes")) for key in keys])
-        if any(used) and self.read() is None:
+        self.wire.ask([Call("", "", ("SET", key, pack.EMPTY_SHARD, "NX")) for key in keys])
+        used = self.wire.ask([Call("", "", ("GET", key)) for key in keys])
+        if any(pack.counters(text)["writes"] for text in used) and self.read() is None:
             raise StoreCorrupt(f"the header of the store {self.where} is gone but its shards are there: restore the server's data")
         known = {**asdict(header), "secret": f"{header.secret:032x}", "shards": count}
         arguments = ("make", json.dumps(known), json.dumps(asdict(policy)), self.run_id)

@@ -30,9 +30,8 @@ def counts(job: Job, now: float) -> Counts:
     oldest: float | None = None
     for answer in answers:
         counters, shard_reasons, since, _ = answer.values
-        for name, value in pack.pairs(counters):
-            if name != b"policy":
-                number[name.decode()] = number.get(name.decode(), 0) + int(float(value))
+        for name, value in pack.counters(counters).items():
+            number[name] = number.get(name, 0) + value
         _add(tallies, shard_reasons)
         if since:
             oldest = float(since) if oldest is None else min(oldest, float(since))

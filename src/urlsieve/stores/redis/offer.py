@@ -9,6 +9,7 @@ from urlsieve.model import Mode, Offers
 from urlsieve.stores.protocol import Offered
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.shards import Part, runs
+from urlsieve.stores.redis.verify import counters
 from urlsieve.stores.redis.wire import Argument, Call
 
 
@@ -81,10 +82,9 @@ def _near_the_mark(job: Job, offers: Offers, mode: Mode, generation: int, now: f
 
 def waiting_by_shard(job: Job) -> list[int]:
     """Pending and delayed URLs of each shard."""
-    calls = [Call("", "", ("HMGET", f"{key}n", "pending", "delayed")) for key in job.shards.keys]
-    return [sum(int(one or 0) for one in pair) for pair in job.wire.ask(calls)]
+    return [number["pending"] + number["delayed"] for number in counters(job, range(job.shards.count))]
 
 
 def waiting_of(job: Job, shard: int) -> int:
-    (pair,) = job.wire.ask([Call("", "", ("HMGET", f"{job.shards.keys[shard]}n", "pending", "delayed"))])
-    return sum(int(one or 0) for one in pair)
+    (number,) = counters(job, [shard])
+    return number["pending"] + number["delayed"]

@@ -29,6 +29,14 @@ CONTEXT = struct.Struct("<ddd")
 _SIZE = struct.Struct("<I")
 
 IS_BYTES, HAS_VIA, HAS_META, HAS_VARIANT = 1, 2, 4, 8
+#: A shard's numbers, as lua/shard.lua names them; the policy follows.
+COUNTERS = (
+    *("entry", "ticket", "token", "turn", "accepted", "known", "seen", "pending", "leased", "delayed", "done", "dead"),
+    *("pending.new", "pending.retry", "pending.revisit", "sites", "groups", "generation", "writes", "pgen", "rgen", "epoch", "relook"),
+)
+_COUNTERS = struct.Struct(f"<{len(COUNTERS)}d")
+EMPTY_SHARD = bytes(_COUNTERS.size)
+
 KLASSES = tuple(Klass)
 STATES = tuple(State)
 KNOWN_STATE = 9
@@ -74,6 +82,13 @@ def policy(value: Policy) -> bytes:
     """The part that the scripts go by; the order of class turns is `frontier.turn`'s."""
     numbers = (value.delay, or_none(value.concurrency), value.max_attempts, or_none(value.high_water), DEAD_KEPT)
     return POLICY.pack(*numbers, value.keep_urls) + bytes(pattern(value.shares))
+
+
+def counters(text: bytes | None) -> dict[str, int]:
+    """None: the shard is gone."""
+    if text is None or len(text) < _COUNTERS.size:
+        raise StoreCorrupt("the counters of a shard are gone or damaged: restore the server's data")
+    return {name: int(value) for name, value in zip(COUNTERS, _COUNTERS.unpack_from(text), strict=True)}
 
 
 # -- what was pushed

@@ -90,7 +90,7 @@ class RedisStore:
         self._job.wire.check()
         flags = bytearray(len(offers.fingerprints) // 16)
         by_shard = self._job.shards.of_offers(offers)
-        calls = [Call("", "", ("HEXISTS", f"{self._job.shards.keys[shard]}n", "born")) for shard in by_shard]
+        calls = [Call("", "", ("EXISTS", f"{self._job.shards.keys[shard]}n")) for shard in by_shard]
         where: list[list[int]] = []
         for shard, positions in by_shard.items():
             by_site: dict[bytes, list[int]] = {}

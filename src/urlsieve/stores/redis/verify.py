@@ -33,8 +33,7 @@ def verify(job: Job, *, deep: bool) -> list[str]:
 
 def counters(job: Job, shards: Sequence[int]) -> list[dict[str, int]]:
     """Of these shards, in one round trip."""
-    answers = job.wire.ask([Call("", "", ("HGETALL", f"{job.shards.keys[shard]}n")) for shard in shards])
-    return [{name.decode(): int(float(value)) for name, value in pack.pairs(flat) if name != b"policy"} for flat in answers]
+    return [pack.counters(text) for text in job.wire.ask([Call("", "", ("GET", f"{job.shards.keys[shard]}n")) for shard in shards])]
 
 
 def _equalities(number: dict[str, int]) -> Iterator[str]:

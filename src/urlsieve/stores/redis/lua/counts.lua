@@ -19,5 +19,5 @@ for _, key in ipairs({'line', 'wake', 'held'}) do
     end
   end
 end
-return {head(), call('HGETALL', KEYS[1]), call('HGETALL', P .. 't'), oldest and string.format('%.17g', oldest - shift) or '',
+return {head(), call('GET', KEYS[1]), call('HGETALL', P .. 't'), oldest and string.format('%.17g', oldest - shift) or '',
   (sampled or steps == MOST_STEPS) and '1' or '0'}

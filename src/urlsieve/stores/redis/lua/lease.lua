@@ -51,7 +51,7 @@ do
     start()
     for i = 1, #held, 2 do woken[#woken + 1] = held[i] end
     n.relook = #held > 0 and tonumber(held[#held]) or ALL_LOOKED
-    changed.relook = true
+    changed = true
   end
   if #woken > 0 then start() end
   load_groups(woken)

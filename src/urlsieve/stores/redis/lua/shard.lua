@@ -1,5 +1,5 @@
 -- One shard, as every script of it sees it. What stands where (P is "urlsieve:{job:sN}:"):
---   P n          hash: counters, the shard's copy of policy, epoch and generations
+--   P n          text: counters, epoch and generations (NAMES), then the shard's copy of the policy
 --   P f<site>    hash: URL half of a fingerprint -> mark: > 0 id of an entry; 0 done, -1 known, -2 dead, without text; -10 - id done, with it
 --   P i          hash: site half -> limit, how many are only known, name; how many it has accepted: HLEN of P f<site> less these
 --   P e          hash: id -> what was pushed; P s  hash: id -> where it is (absent: pending as it came)
@@ -34,19 +34,23 @@ local NAMES = {'entry', 'ticket', 'token', 'turn', 'accepted', 'known', 'seen', 
 local CLASS = {[0] = 'pending.new', 'pending.retry', 'pending.revisit'}
 local STATE = {[0] = 'pending', 'leased', 'delayed', 'done', 'dead'}
 local ALL_LOOKED = 2 ^ 53 -- relook: held groups up to this place in their line were looked at since the policy changed
-local n, changed, policy_text = {}, {}, nil
+local COUNTERS, SIZE = '<' .. string.rep('d', #NAMES), 8 * #NAMES
+local n, changed, policy_text = {}, false, nil
 do
-  local have = call('HMGET', KEYS[1], 'born', 'policy', unpack(NAMES))
-  if not have[1] then return redis.error_reply('URLSIEVE gone') end
-  policy_text = have[2]
-  for i, name in ipairs(NAMES) do n[name] = tonumber(have[i + 2] or 0) end
+  local raw = call('GET', KEYS[1])
+  if not raw then return redis.error_reply('URLSIEVE gone') end
+  if #raw < SIZE then return redis.error_reply('URLSIEVE broken: the counters of a shard have another type than ours') end
+  local have = {su(COUNTERS, raw)}
+  for i, name in ipairs(NAMES) do n[name] = have[i] end
+  policy_text = sub(raw, SIZE + 1)
 end
 local function add(name, by)
-  if by ~= 0 then n[name] = n[name] + by; changed[name] = true end
+  n[name] = n[name] + by
+  changed = true
 end
 local function take(name)
   n[name] = n[name] + 1
-  changed[name] = true
+  changed = true
   return n[name]
 end
 
@@ -55,9 +59,7 @@ local pgen, rgen, epoch, at = su('<ddd', ARGV[3])
 if pgen > n.pgen then
   add('pgen', pgen - n.pgen)
   policy_text = sub(ARGV[3], at)
-  changed.policy = policy_text
   n.relook = 0 -- who was held out may be let in
-  changed.relook = true
 end
 if rgen > n.rgen then add('rgen', rgen - n.rgen) end
 if epoch > n.epoch then add('epoch', epoch - n.epoch) end
@@ -76,8 +78,7 @@ local function begin(always)
   for i = 1, 5 do call('HLEN', HASHES[i]) end
   for i = 1, 7 do call('ZCARD', ZSETS[i]) end
   if always then call('DEL', P .. '-') end
-  n.writes = call('HINCRBY', KEYS[1], 'writes', 1)
-  changed.writes = nil
+  add('writes', 1)
 end
 
 -- HMGET, HSET and ZADD of many, in strokes that fit on Lua's stack
@@ -413,13 +414,12 @@ local function finish()
   end
   spread('HSET', P .. 'g', records)
   dirty = {}
-  local values = {}
-  for name, value in pairs(changed) do
-    values[#values + 1] = name
-    values[#values + 1] = value == true and text(n[name]) or value
+  if changed then
+    local values = {}
+    for i, name in ipairs(NAMES) do values[i] = n[name] end
+    call('SET', KEYS[1], sp(COUNTERS, unpack(values)) .. policy_text)
+    changed = false
   end
-  if #values > 0 then call('HSET', KEYS[1], unpack(values)) end
-  changed = {}
 end
 
 local function first_score(key)

@@ -1,5 +1,5 @@
 -- A newer policy, rules generation or epoch reaches the shard. head.
-if changed.policy or changed.rgen or changed.epoch then
+if changed then
   begin(true)
   finish()
 end
