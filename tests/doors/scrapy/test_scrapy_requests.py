@@ -323,3 +323,19 @@ def test_a_request_whose_method_is_gone_is_said_and_ends_on_the_failed_list(scra
     assert "the spider 'test' has no method 'parse_that'" in ended.log
     assert {"dead": 1} == states(sieve)
     assert 1 == ended.stats["urlsieve/unreadable"]
+
+
+def test_a_component_that_takes_our_taps_away_makes_no_spider_that_never_ends(scrapy_run, serve, sieve):
+    site = serve({"/": leads_to()})
+    body = """
+    async def start(self):
+        del self.crawler.engine.scraper.enqueue_scrape
+        yield scrapy.Request(self.start_urls[0])
+
+    def parse(self, response):
+        self.note(1)
+    """
+    ended = scrapy_run(body, start=f"{site.url}/", URLSIEVE_MAX_ATTEMPTS=1)
+    assert ([1], "finished", 1) == (ended.notes, ended.reason, ended.stats["urlsieve/orphans"])
+    assert "was never told: it counts as failed" in ended.log
+    assert "never told" == sieve.info(f"{site.url}/").reason

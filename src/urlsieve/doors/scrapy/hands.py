@@ -31,7 +31,8 @@ class Root:
 class Work:
     """One request that the engine has. `stands`: it is the leased request itself, or its retry. `handled`: the spider was given the
     answer, or its errback took the failure. `error`: what its callback raised. `succeeded`: another request stands for the lease now.
-    `mark`: what the store is told when it is done. `scraping`: the download is over."""
+    `mark`: what the store is told when it is done. `scraping`: the download is over.
+    `replaced`: it ended in another request."""
 
     request: Request
     root: Root | None
@@ -41,6 +42,7 @@ class Work:
     succeeded: bool = False
     mark: Offer | None = None
     scraping: bool = False
+    replaced: bool = False
     ended: bool = False
 
 

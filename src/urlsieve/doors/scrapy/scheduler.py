@@ -107,6 +107,8 @@ class Scheduler:
         """Here, on the desk, or in the store and due soon."""
         if self._broken or not self._open:
             return False
+        if self._hands.works and taps.is_idle(self._crawler):
+            self._end_orphans()
         return len(self._waiting) > 0 or self._idle_upto != self._desk.submitted
 
     def enqueue_request(self, request: Request) -> bool:
@@ -262,6 +264,7 @@ class Scheduler:
         return self._hands.works.get(request)
 
     def replaced(self, work: Work, successor: Request) -> None:
+        work.replaced = True
         self._successors[successor] = work
         self._loop.call_soon(self._end_replaced, work, successor)
 
@@ -274,6 +277,14 @@ class Scheduler:
         if work.mark is not None and not work.ended and outcome.kind == "done":
             self._desk.offer(work.mark)
         self._settle(self._hands.end(work, outcome))
+
+    def _end_orphans(self) -> None:
+        """The engine has nothing in hand, so nobody will tell what became of these: some component has taken our taps away. Their leases
+        must not be held for ever."""
+        for work in [work for work in self._hands.works.values() if not work.replaced]:
+            self._telling.error("What became of request %s was never told: it counts as failed", shown(work.request))
+            self._telling.count("urlsieve/orphans")
+            self._settle(self._hands.end(work, Outcome("fail", reason="never told")))
 
     def _spider_error(self, failure: Failure) -> None:
         work = taps.CURRENT.get()

@@ -58,6 +58,13 @@ def attach(crawler: Crawler, listener: Listener) -> Callable[[], None]:
     return wake
 
 
+def is_idle(crawler: Crawler) -> bool:
+    """Whether the engine is working on no request."""
+    engine: Any = crawler.engine
+    slot = engine.scraper.slot
+    return not engine.downloader.active and (slot is None or slot.is_idle())
+
+
 def _need(part: object, name: str, methods: Iterable[str]) -> None:
     for method in methods:
         if not callable(getattr(part, method, None)):
