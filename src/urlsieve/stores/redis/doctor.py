@@ -12,6 +12,8 @@ from urlsieve.stores.redis.wire import Call, info_of
 HIGH_MEMORY = 0.8
 #: A shard with so many times the mean is worth a word.
 UNEVEN = 8.0
+#: URLs per shard in the mean from which that says something.
+ENOUGH = 10_000
 
 
 def refuse_unsafe(job: Job, durability: str | None) -> None:
@@ -83,6 +85,8 @@ def _findings(job: Job, found: dict[str, str]) -> Iterator[tuple[str, str, str]]
         yield "error", "the server cannot write its data to disk", "see its log: a full disk, or rights"
     seen = [number.get("seen", 0) for number in counters(job, range(job.shards.count))]
     mean = sum(seen) / len(seen)
-    uneven = max(seen) / mean if mean else 1.0
-    word = "warn" if uneven > UNEVEN and max(seen) > 1_000_000 else "ok"
+    if mean < ENOUGH:  # the few sites of a small job lie as they fall
+        return
+    uneven = max(seen) / mean
+    word = "warn" if uneven > UNEVEN else "ok"
     yield word, f"largest shard {uneven:.1f} x the mean", "one site has much of everything" if word == "warn" else ""

@@ -1,4 +1,4 @@
-"""What travels to the scripts and back, as bytes: each form stands here once, and once in lua/shard.lua or beside its script."""
+"""What travels to the scripts and back, as bytes: each form stands here once, and once in lua/common or beside its script."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTEXT = struct.Struct("<ddd")
 _SIZE = struct.Struct("<I")
 
 IS_BYTES, HAS_VIA, HAS_META, HAS_VARIANT = 1, 2, 4, 8
-#: A shard's numbers, as lua/shard.lua names them; the policy follows.
+#: A shard's numbers, as lua/common/shard.lua names them; the policy follows.
 COUNTERS = (
     *("entry", "ticket", "token", "turn", "accepted", "known", "seen", "pending", "leased", "delayed", "done", "dead"),
     *("pending.new", "pending.retry", "pending.revisit", "sites", "groups", "generation", "writes", "pgen", "rgen", "epoch", "relook"),

@@ -1,4 +1,4 @@
-"""The name of a script in, its text and digest out: each is the rules, the shard's common part, and its own file."""
+"""The name of a script in, its text and digest out: the common parts it needs, then its own file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-#: Scripts that stand alone; all others begin with COMMON.
-ALONE = frozenset({"job"})
-COMMON = ("frontier", "shard")
+#: What scripts are made of, in this order. Those that only look are spared what only those that write need.
+ALL = ("common/frontier", "common/shard", "common/groups", "common/entries", "common/finish")
+PARTS = {"job": (), "peek": ("common/shard",)}
 
 
 class Script(NamedTuple):
@@ -19,8 +19,7 @@ class Script(NamedTuple):
 
 @lru_cache(maxsize=64)
 def script(name: str) -> Script:
-    parts = (name,) if name in ALONE else (*COMMON, name)
-    text = b"".join(read(part) for part in parts)
+    text = b"".join(read(part) for part in (*PARTS.get(name, ALL), name))
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
 
 

@@ -41,7 +41,7 @@ end
 @pytest.fixture(scope="module")
 def lua():
     client = redis_server.shared().client()
-    script = client.register_script(read("frontier") + CALL)
+    script = client.register_script(read("common/frontier") + CALL)
     yield lambda name, *arguments: [
         float(one) if isinstance(one, str) else one for one in json.loads(script(args=[name, json.dumps(arguments)]))
     ]
