@@ -7,8 +7,10 @@ the lines (policy puts the longer path first). Nothing cascades. A host that is 
 The lines, fields separated by tabs, a rule and then what it does; a rule of the same host follows the one before it:
 
     r KIND HOST PATH    KIND e: exactly HOST, b: HOST and everything below, a: every URL. PATH: a glob, or nothing
-    d GLOB   k GLOB     drop, keep a parameter name          h FROM TO    one site (host[:port]) becomes another
-    w REGEX TO          rewrite the path                     f 0|1|2      fragment (enum us_fragment)
+    d GLOB   k GLOB     drop, keep a parameter name; k alone: there is an allow-list
+    h FROM TO           one site (host[:port]) becomes another
+    w REGEX TO          rewrite the path
+    f 0|1|2             fragment (enum us_fragment)
     s  https   c  lower-case path   t  no trailing slash   o  keep the parameters' order   n  keep noise names */
 #ifndef US_RULES_H
 #define US_RULES_H

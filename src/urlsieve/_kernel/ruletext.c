@@ -91,7 +91,8 @@ static const char *new_rule(us_rules *rules, field kind, field host, field path)
 }
 
 static const char *add_name(us_rules *rules, us_rule *rule, field name, int keep) {
-    if (rule->name_count > 0 && keep != ((rule->flags & US_RULE_KEEP) != 0)) return "drop and keep in one rule";
+    const int allow_list = (rule->flags & US_RULE_KEEP) != 0;
+    if ((rule->name_count > 0 || allow_list) && keep != allow_list) return "drop and keep in one rule";
     void *array = longer(rule->names, rule->name_count, sizeof *rule->names);
     if (array == NULL) return no_memory;
     rule->names = array;
@@ -146,6 +147,7 @@ static const char *take(us_rules *rules, const field *fields, size_t count) {
         case 'c': rule->flags |= US_RULE_LOWER; return NULL;
         case 't': rule->flags |= US_RULE_SLASH; return NULL;
         case 'o': rule->flags |= US_RULE_UNSORTED; return NULL;
+        case 'k': return rule->name_count > 0 ? "drop and keep in one rule" : (rule->flags |= US_RULE_KEEP, NULL);
         case 'n': rule->flags |= US_RULE_NOISY; return NULL;
         default: break;
         }

@@ -9,10 +9,13 @@ from urlsieve._kernel import siphash24
 from urlsieve.canon import profiles, reasons, whatwg
 from urlsieve.canon.keys import Keys, Lines
 from urlsieve.canon.readers import reader_of
+from urlsieve.canon.switches import switched
 from urlsieve.errors import ConfigError, InvalidURL
 
 if TYPE_CHECKING:
+    from urlsieve._kernel import Program, RuleTable
     from urlsieve.canon.explanation import Explanation
+    from urlsieve.canon.rules import Rules
 
 Url = str | bytes
 
@@ -21,14 +24,30 @@ Url = str | bytes
 class Canonicalizer:
     """A profile with its options, compiled once; may be used by many threads at a time.
 
-    profile: "safe" or "exact"; or "scrapy", which is another program's identity (docs/profiles.md).
+    profile: "safe", "exact", "aggressive", or safe with some of aggressive's switches ("safe+strip_www+trailing_slash"); or "scrapy", which
+    is another program's identity (docs/profiles.md); the attribute has its one spelling. rules: site rules, a Rules or the path of a
+    file; they need safe or aggressive.
     fragment: "drop", "routes" (kept if it is a single-page application's route) or "keep".
     encoding: of the pages the URLs were found in; their query is read in it. secret: the key of the fingerprints, 0 … 2**128 - 1.
     traps: most path segments, most equal segments, most parameters of one name; a URL beyond is rejected as "trap"; 0 = no limit.
     Raises ConfigError for options that make no sense.
     """
 
-    __slots__ = ("_program", "_read", "_reader", "_resolve", "_secret", "_steps", "encoding", "fragment", "profile", "secret", "traps")
+    __slots__ = (
+        "_compiled",
+        "_program",
+        "_read",
+        "_reader",
+        "_resolve",
+        "_secret",
+        "_steps",
+        "encoding",
+        "fragment",
+        "profile",
+        "rules",
+        "secret",
+        "traps",
+    )
 
     def __init__(
         self,
@@ -42,26 +61,55 @@ class Canonicalizer:
         always_parse: bool = False,
     ) -> None:
         profiles.check(profile, fragment)
-        if rules:
-            raise ConfigError("site rules come with a later version")
         if not 0 <= secret < 1 << 128:
             raise ConfigError("the secret is a number from 0 to 2**128 - 1")
         if traps is not None and (len(traps) != 3 or any(not 0 <= limit < 1 << 32 for limit in traps)):
             raise ConfigError(f"traps are three limits from 0 to 2**32 - 1, not {traps!r}")
-        self.profile = profile
+        self.profile = switched(profile).text
+        self.rules = _rules_of(rules, profile)
+        self._compiled = None if self.rules is None else self.rules.compiled(switches=switched(profile).on)
         self.fragment = fragment
         self.encoding = encoding
         self.secret = secret
         self.traps = traps
         self._secret = secret.to_bytes(16, "little")
-        self._reader = reader_of(profile, encoding)
+        self._reader = reader_of(self.profile, encoding)
         self._read = self._reader.read
         always = _kernel.STEP_ALWAYS_PARSE if always_parse else 0  # for tests: no URL takes the kernel's own parser
         self._steps = self._reader.steps | always
-        mode = profiles.fragment_mode(profile, fragment)
-        steps, form = self._steps | profiles.steps_of(profile), profiles.form_of(profile)
-        self._program = profiles.compile_program(steps, mode, self._secret, traps or (0, 0, 0), form)
+        self._program = self._programmed()
         self._resolve = self._reader.resolver(None)
+
+    @classmethod
+    def _with_table(cls, table: "RuleTable | None") -> "Canonicalizer":
+        """Profile safe with a table of rules that are still being checked."""
+        made = cls()
+        mode = profiles.FRAGMENTS["routes"]
+        made._program = profiles.compile_program(profiles.steps_of("safe"), mode, made._secret, rules=table)
+        return made
+
+    def _in_profile(self, profile: str) -> "Canonicalizer":
+        """The same with another profile. ConfigError where that cannot be."""
+        rules = self.rules if switched(profile).base == "safe" else None
+        return Canonicalizer(profile=profile, rules=rules, fragment=self.fragment, encoding=self.encoding, traps=self.traps)
+
+    def _bold(self) -> "Canonicalizer":
+        """The same with everything applied that the rules only propose."""
+        made = self._in_profile(self.profile)
+        if self.rules is not None:
+            made._compiled = self.rules.compiled(switches=switched(self.profile).on, proposed=True)
+            made._program = made._programmed()
+        return made
+
+    def _programmed(self) -> "Program":
+        on, form = switched(self.profile).on, profiles.form_of(self.profile)
+        mode = profiles.fragment_mode(self.profile, self.fragment)
+        steps = self._steps | profiles.steps_of(self.profile)
+        return profiles.compile_program(steps, mode, self._secret, self.traps or (0, 0, 0), form, switches=on, rules=self._table)
+
+    @property
+    def _table(self) -> "RuleTable | None":
+        return None if self._compiled is None else self._compiled.table
 
     def canonicalize(self, url: Url, *, base: str | None = None) -> str:
         """The canonical form of one URL. Raises InvalidURL, whose `reason` is one word of the closed list."""
@@ -76,7 +124,13 @@ class Canonicalizer:
         found = list(_listed(urls))  # a copy: the answer must not change with the caller's list
         resolve, href = self._against(base)
         batch = self._program.batch(found, resolve, href, None if variants is None else list(variants), True)
-        return Keys(batch, found, partial(self._absolute, base=base))
+        return Keys(batch, found, partial(self._absolute, base=base), hosts_are_sites=self._hosts_are_sites)
+
+    @property
+    def _hosts_are_sites(self) -> bool:
+        """Is the host that a URL names always that of its key?"""
+        mapped = self._compiled is not None and any(rule.hosts for rule in self._compiled.rules)
+        return not mapped and not {"strip_www", "strip_host_dot"} & set(switched(self.profile).on)
 
     def fingerprint(self, url: Url, *, variant: bytes = b"", base: str | None = None) -> bytes:
         """16 bytes: site half, then URL half, both little-endian. Raises InvalidURL."""
@@ -135,6 +189,16 @@ class Canonicalizer:
     def _absolute(self, url: Url, base: str | None) -> Url:
         usable = None if base is None else self._reader.usable_base(base)
         return url if usable is None else self._reader.absolute(url, usable)
+
+
+def _rules_of(rules: object, profile: str) -> "Rules | None":
+    if rules is None:
+        return None
+    from urlsieve.canon.rules import rules_of
+
+    if switched(profile).base != "safe":
+        raise ConfigError(f"profile {profile!r} takes no site rules: they need safe or aggressive")
+    return rules_of(rules)
 
 
 def _listed(urls: Iterable[Url]) -> list[Url]:

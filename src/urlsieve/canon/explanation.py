@@ -1,14 +1,14 @@
 """One or two URLs go in; which step did what to them, and whether they are one page's, comes out in sentences."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, NamedTuple
 
-from urlsieve._kernel import Program
-from urlsieve.canon import profiles
+from urlsieve.canon import joining, profiles, reasoning
 from urlsieve.canon.reasons import REASON_OF_CODE
+from urlsieve.canon.rulevalues import Rule
+from urlsieve.canon.stages import Stage, stages
+from urlsieve.canon.switches import switched
 from urlsieve.errors import mask_userinfo
 
 if TYPE_CHECKING:
@@ -17,23 +17,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step that changed a URL. `after` is None where the URL was rejected."""
+    """One step that changed a URL. `after` is None where the URL was rejected; `rule` says which site rule it is of, if it is one's."""
 
     name: str
     before: str
     after: str | None
     why: str
+    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """same: None for one URL. steps: for each URL those that changed it, in order. keys: for each URL its key, or None."""
+    """same: None for one URL. steps: for each URL those that changed it, in order. keys: for each URL its key, or None.
+    notes: what else there is to say, of rules that apply or wait, and of two URLs what would join them.
+    """
 
     same: bool | None
     steps: tuple[tuple[Step, ...], ...]
     keys: tuple[str | None, ...]
     urls: tuple[str, ...]
     verdict: str
+    notes: tuple[str, ...] = ()
 
     @property
     def key(self) -> str | None:
@@ -42,24 +46,30 @@ class Explanation:
 
     def as_dict(self) -> dict[str, object]:
         """What `explain --json` prints; user info in the steps is masked."""
-        return {"same": self.same, "steps": [[_masked(step) for step in steps] for steps in self.steps], "keys": list(self.keys)}
+        told: dict[str, object] = {
+            "same": self.same,
+            "steps": [[_masked(step) for step in steps] for steps in self.steps],
+            "keys": list(self.keys),
+        }
+        return told | {"notes": list(self.notes)} if self.notes else told
 
     def __str__(self) -> str:
         lines: list[str] = []
         for url, steps, key in zip(self.urls, self.steps, self.keys, strict=True):
             lines.append(_shown(url))
             for step in steps:
-                lines.append(f"  {step.name}: {step.why}")
+                lines.append(f"  {step.name}: {step.why}{f' [{step.rule}]' if step.rule else ''}")
                 if step.after is not None:
                     lines.append(f"    {_shown(step.after)}")
             lines.append(f"  key: {mask_userinfo(key)}" if key is not None else "  no key: rejected")
-        lines.append(self.verdict)
+        lines += [self.verdict, *self.notes]
         return "\n".join(lines)
 
 
 def _masked(step: Step) -> dict[str, str | None]:
     after = None if step.after is None else mask_userinfo(step.after)
-    return {"name": step.name, "before": mask_userinfo(step.before), "after": after, "why": step.why}
+    masked = {"name": step.name, "before": mask_userinfo(step.before), "after": after, "why": step.why}
+    return masked | {"rule": step.rule} if step.rule else masked
 
 
 def _shown(url: str) -> str:
@@ -72,100 +82,93 @@ def explain(
 ) -> Explanation:
     """See Canonicalizer.explain."""
     told = [_one(canonicalizer, url, base) for url in ((url_a,) if url_b is None else (url_a, url_b))]
-    keys = tuple(key for _, _, key in told)
+    keys = tuple(one.key for one in told)
     same = None if url_b is None else keys[0] is not None and keys[0] == keys[1]
+    notes = [note for one in told for note in one.notes]
+    if same is False and None not in keys:
+        notes += joining.what_would_join(canonicalizer, [one.text for one in told], base)
     return Explanation(
         same=same,
-        steps=tuple(steps for _, steps, _ in told),
+        steps=tuple(one.steps for one in told),
         keys=keys,
-        urls=tuple(text for text, _, _ in told),
-        verdict=_verdict(keys),
+        urls=tuple(one.text for one in told),
+        verdict=reasoning.verdict(keys),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _one(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> tuple[str, tuple[Step, ...], str | None]:
+class _Told(NamedTuple):
+    text: str
+    steps: tuple[Step, ...]
+    key: str | None
+    notes: tuple[str, ...]
+
+
+class _Under(NamedTuple):
+    """The rule a URL is under: as the file has it, as the switches leave it, and why its change of the path is not made."""
+
+    rule: Rule
+    switched: Rule
+    unsettled: int
+    source: str
+
+
+def _one(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> _Told:
     """Runs the same kernel with one step more each time, and notes what changes."""
     resolve, href = canonicalizer._against(base)
     text = before = canonicalizer._read(url)
     steps: list[Step] = []
     final = canonicalizer._program.one(url, resolve, href)[0]
-    for name, program in _stages(canonicalizer):
-        status, _, key, *_ = program.one(url, resolve, href)
-        if status and (status == final or name == "limits"):
+    under = _under(canonicalizer, url, base)
+    notes = tuple(_notes(under, canonicalizer)) if under is not None else ()
+    path_stays = under is not None and under.unsettled != 0
+    for stage in stages(canonicalizer, None if under is None else under.switched, path_stays=path_stays):
+        status, _, key, *_ = stage.program.one(url, resolve, href)
+        if status and (status == final or stage.name == "limits"):
             reason = REASON_OF_CODE[status] or ""
-            steps.append(Step(name, before, None, f"rejected as {reason}: {_REJECTED[reason]}"))
-            return text, tuple(steps), None
+            steps.append(Step(stage.name, before, None, f"rejected as {reason}: {reasoning.REJECTED[reason]}"))
+            return _Told(text, tuple(steps), None, notes)
         after = before if status else key.decode()  # too long only until a later step has dropped something
         if after != before:
-            steps.append(Step(name, before, after, _WHY[name](before, after)))
+            steps.append(_step(stage, before, after, under))
         before = after
-    return text, tuple(steps), before
+    return _Told(text, tuple(steps), before, notes)
 
 
-def _stages(canonicalizer: "Canonicalizer") -> Iterator[tuple[str, Program]]:
-    """The steps in order, each with the program that does it and all before it."""
-    secret, none = bytes(16), (0, 0, 0)
-    bits, keep = canonicalizer._steps, profiles.FRAGMENTS["keep"]
+def _step(stage: Stage, before: str, after: str, under: "_Under | None") -> Step:
+    if stage.rule is None or under is None:
+        return Step(stage.name, before, after, reasoning.WHY[stage.name](before, after))
+    return Step(stage.name, before, after, reasoning.why_of_rule(stage.name, under.rule, before, after), under.source)
+
+
+def _under(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> _Under | None:
+    compiled = canonicalizer._compiled
+    if compiled is None:
+        return None
+    on = switched(canonicalizer.profile).on
     mode = profiles.fragment_mode(canonicalizer.profile, canonicalizer.fragment)
-    if canonicalizer.profile in profiles.FOREIGN:
-        form = profiles.form_of(canonicalizer.profile)
-        yield canonicalizer.profile, profiles.compile_program(bits, mode, secret, none, form)
-        yield "limits", profiles.compile_program(bits, mode, secret, canonicalizer.traps or none, form)
-        return
-    yield "parse", profiles.compile_program(bits, keep, secret, none)
-    for name, bit in profiles.STEPS[canonicalizer.profile]:
-        bits |= bit
-        yield name, profiles.compile_program(bits, keep, secret, none)
-    yield "fragment", profiles.compile_program(bits, mode, secret, none)
-    yield "limits", profiles.compile_program(bits, mode, secret, canonicalizer.traps or none)
+    bits = canonicalizer._steps | profiles.steps_of(canonicalizer.profile)
+    unlimited = profiles.compile_program(bits, mode, bytes(16), switches=on, rules=compiled.table)
+    _, _, number, unsettled = unlimited.look(url, *canonicalizer._against(base))
+    if number is None:
+        return None
+    rule = compiled.rules[number]
+    name = "rules" if canonicalizer.rules is None else canonicalizer.rules.name
+    return _Under(rule, compiled.switched[number], unsettled, f"site rule {rule.name!r}, {name}:{rule.line}")
 
 
-_REJECTED = {
-    "empty": "nothing is left once blanks and controls at the ends are stripped",
-    "invalid": "the WHATWG parser refuses it (a port above 65535, for example)",
-    "scheme": "its scheme is neither http nor https",
-    "host": "it has no host, or one that no parser accepts",
-    "too_long": "the text or its key is longer than 65,536 bytes",
-    "relative": "it has no scheme, and there is no http or https base to resolve it against",
-    "trap": "too many segments, equal segments or parameters of one name: a site that makes URLs without end",
-}
-
-
-def _pieces(url: str) -> list[str]:
-    return urlsplit(url).query.split("&")
-
-
-def _dropped(before: str, after: str) -> str:
-    gone = Counter(_pieces(before)) - Counter(_pieces(after))
-    return ", ".join(piece.partition("=")[0] or "an empty piece" for piece in gone) or "?"
-
-
-_WHY: dict[str, Callable[[str, str], str]] = {
-    "scrapy": lambda b, a: "what w3lib's canonicalize_url, and so Scrapy's duplicate filter, makes of it",
-    "parse": lambda b, a: "read as a browser reads it: host in lower case; default port, dot segments and blanks at the ends gone",
-    "percent": lambda b, a: "one spelling of percent-encoding: upper-case digits, only what must be encoded is",
-    "path_session": lambda b, a: "a Java session id in the path says who asks, not for what",
-    "empty_query": lambda b, a: "a ? with nothing behind it asks for nothing",
-    "empty_pieces": lambda b, a: "empty pieces between & say nothing",
-    "noise": lambda b, a: f"says how a visitor came, not what the page is: {_dropped(b, a)}",
-    "query_session": lambda b, a: f"a session id says who asks, not for what: {_dropped(b, a)}",
-    "sort": lambda b, a: "parameters sorted by name; those of one name keep their order",
-    "fragment": lambda b, a: "a fragment that is no route of a single-page application is never sent to a server",
-}
-
-
-def _verdict(keys: tuple[str | None, ...]) -> str:
-    if len(keys) == 1:
-        return "accepted" if keys[0] is not None else "rejected"
-    a, b = keys
-    if a is None or b is None:
-        return "not the same: a rejected URL is the same as none"
-    if a == b:
-        return "the same: both have one key"
-    try:
-        left, right = urlsplit(a), urlsplit(b)
-    except ValueError:  # a key of another program need not be a URL
-        return "not the same: their keys differ"
-    names = ("scheme", "authority", "path", "query", "fragment")
-    different = [name for name, x, y in zip(names, left, right, strict=True) if x != y]
-    return f"not the same: they differ in {' and '.join(different) or 'their keys'}"
+def _notes(under: _Under, canonicalizer: "Canonicalizer") -> Iterator[str]:
+    confirmed = under.rule.confirmed
+    by = (
+        f"; confirmed by {confirmed.by} on {confirmed.at}{f', evidence {confirmed.evidence}' if confirmed.evidence else ''}"
+        if confirmed
+        else ""
+    )
+    yield f"under the {under.source}{by}"
+    if under.unsettled == 1:
+        yield "its change of the path is not made: it would put the URL under another rule or none"
+    if under.unsettled == 2:
+        yield "its change of the path is not made: done again it would change the path again"
+    proposed = canonicalizer.rules.proposed_of(under.rule) if canonicalizer.rules is not None else ()
+    if proposed:
+        yield f"its {' and '.join(proposed)} is only proposed: nobody has confirmed it, so it is not applied"

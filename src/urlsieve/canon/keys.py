@@ -36,15 +36,16 @@ class Reasons(Sequence[str | None]):
 class Keys(Sequence[str | None]):
     """The canonical forms of many URLs, in order: keys[i] is the key of URL i, or None if it was rejected.
 
+    hosts_are_sites: host(i) is site(i) for all of them.
     fingerprints: 16 bytes per URL (zeros if rejected). status: one byte per URL, 0 = accepted, else REASON_OF_CODE says the word.
     """
 
-    __slots__ = ("_absolute", "_batch", "fingerprints", "reasons", "rejected", "status", "urls")
+    __slots__ = ("_absolute", "_batch", "fingerprints", "hosts_are_sites", "reasons", "rejected", "status", "urls")
 
-    #: Without site rules the politeness host is the site.
-    hosts_are_sites = True
-
-    def __init__(self, batch: Batch, urls: Sequence[str | bytes], absolute: Callable[[str | bytes], str | bytes]) -> None:
+    def __init__(
+        self, batch: Batch, urls: Sequence[str | bytes], absolute: Callable[[str | bytes], str | bytes], *, hosts_are_sites: bool = True
+    ) -> None:
+        self.hosts_are_sites = hosts_are_sites
         self._batch = batch
         self._absolute = absolute
         self.urls = urls
@@ -84,7 +85,14 @@ class Keys(Sequence[str | None]):
 
     def host(self, i: int) -> str:
         """host[:port if not default] of the URL as parsed, before any site rule: whose server it is. LookupError if rejected."""
-        return self.site(i)  # without site rules the two are one
+        host = self._batch.host(self._index(i))
+        if host is None:
+            raise LookupError(f"URL {i} was rejected ({self.reasons[i]}): it has no host")
+        return host.decode("ascii")
+
+    def rule(self, i: int) -> tuple[int | None, int]:
+        """(the kernel's number of the site rule for URL i or None; 0, or why its change of the path was not made: see canonical.h)."""
+        return self._batch.rule(self._index(i))
 
     def absolute(self, i: int) -> str | bytes:
         """What to fetch: the URL as found if it says everything itself, else its WHATWG href resolved against the base."""

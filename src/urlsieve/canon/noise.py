@@ -28,3 +28,21 @@ NAMES: tuple[str, ...] = (
     *("mtm_group", "mtm_placement"),
     *("pk_campaign", "pk_kwd", "pk_keyword", "pk_source", "pk_medium", "pk_content", "pk_cid"),
 )
+
+WIDE: tuple[str, ...] = (
+    # Switch noise_wide only: content on some site, but on most what a link's author noted about its place or its reader's way.
+    *("ref", "ref_", "ref_src", "ref_url", "referer", "referrer", "refid", "source", "src", "from", "origin", "via", "spm"),
+    *("ts", "mc", "cid"),
+    *("campaign", "campaignid", "campaign_id", "cmp", "cmpid", "ncid", "icid", "ito", "wt_mc", "sc_campaign", "s_kwcid", "at_medium"),
+    *("at_campaign", "trk", "trkcampaign", "tracking", "trackingid", "aff", "affid", "affiliate", "partner", "_branch_match_id"),
+    *("piwik_campaign", "piwik_kwd", "matomo_campaign", "hsa_acc", "hsa_cam", "hsa_grp", "hsa_ad", "hsa_src", "hsa_net", "hsa_ver"),
+    *("utm_name", "utm_cid", "utm_reader", "utm_referrer", "utm_social", "utm_brand", "utm_pubreferrer", "utm_swu", "utm_viz_id"),
+    *("fb_action_ids", "fb_action_types", "fb_ref", "fb_source", "action_object_map", "action_type_map", "action_ref_map"),
+    *("igsh", "si", "feature", "share", "shared", "smid", "smtyp", "ocid", "ef_id", "epik", "rdt_cid", "irclickid", "_kx"),
+)
+
+SESSIONS: tuple[str, ...] = (
+    # Switch session_wide only: with any value.
+    *("sid", "s_id", "sess", "session", "sessid", "sessionid", "session_id", "phpsessid", "jsessionid", "aspsessionid"),
+    *("asp.net_sessionid", "cfid", "cftoken", "zenid", "oscsid", "osccsid", "xtcsid", "viewstate", "__viewstate"),
+)

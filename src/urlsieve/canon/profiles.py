@@ -3,8 +3,9 @@
 from typing import Final
 
 from urlsieve import _kernel
-from urlsieve._kernel import Program
-from urlsieve.canon.noise import NAMES
+from urlsieve._kernel import Program, RuleTable
+from urlsieve.canon.noise import NAMES, SESSIONS, WIDE
+from urlsieve.canon.switches import SWITCHES, switched
 from urlsieve.errors import ConfigError
 
 Step = tuple[str, int]
@@ -22,22 +23,40 @@ STEPS: Final[dict[str, tuple[Step, ...]]] = {
         ("sort", _kernel.STEP_SORT),
     ),
 }
-LATER: Final = ("aggressive", "classic")
+LATER: Final = ("classic",)
 
 FOREIGN: Final = {"scrapy": (_kernel.FORM_SCRAPY, 20)}
 """Profiles that are another program's identity: the kernel's form, and the bytes of that program's own digest."""
 
 FRAGMENTS: Final = {"drop": _kernel.FRAGMENT_DROP, "routes": _kernel.FRAGMENT_ROUTES, "keep": _kernel.FRAGMENT_KEEP}
 
-_NOISE: Final = b"".join(name.encode() + b"\n" for name in NAMES)
+
+def _lines(*lists: tuple[str, ...]) -> bytes:
+    return b"".join(name.encode() + b"\n" for names in lists for name in names)
+
+
+_NOISE: Final = _lines(NAMES)
+
+
+def names() -> str:
+    return ", ".join(sorted((*STEPS, *FOREIGN, "aggressive")))
+
+
+def normal(profile: str) -> str:
+    """The one spelling of a profile's text: switches in their order, and `aggressive` for all of them. ConfigError if it is none."""
+    check(profile, "routes")
+    return switched(profile).text
 
 
 def check(profile: str, fragment: str) -> None:
     """Raises ConfigError for what is not there."""
-    if profile in LATER:
-        raise ConfigError(f"profile {profile!r} is not in this version; there are {', '.join(sorted([*STEPS, *FOREIGN]))}")
-    if profile not in STEPS and profile not in FOREIGN:
-        raise ConfigError(f"unknown profile {profile!r}; there are {', '.join(sorted([*STEPS, *FOREIGN]))}")
+    base, on = switched(profile)
+    if base in LATER:
+        raise ConfigError(f"profile {profile!r} is not in this version; there are {names()}")
+    if base not in STEPS and base not in FOREIGN:
+        raise ConfigError(f"unknown profile {profile!r}; there are {names()}, and safe+SWITCH (as safe+strip_www)")
+    if "fragment_drop" in on and fragment == "keep":
+        raise ConfigError(f"profile {profile!r} drops the fragment; fragment='keep' needs a profile without fragment_drop")
     if fragment not in FRAGMENTS:
         raise ConfigError(f"unknown fragment={fragment!r}; it is one of {', '.join(FRAGMENTS)}")
     if (profile == "exact" or profile in FOREIGN) and fragment == "keep":
@@ -46,7 +65,15 @@ def check(profile: str, fragment: str) -> None:
 
 def steps_of(profile: str) -> int:
     """The bits of all steps of a profile."""
-    return sum(bit for _, bit in STEPS.get(profile, ()))
+    base, on = switched(profile)
+    return sum(bit for _, bit in STEPS.get(base, ())) + sum(SWITCHES[name] for name in on)
+
+
+def noise_of(switches: tuple[str, ...]) -> bytes:
+    """The noise names with these switches, as the kernel takes them."""
+    if "noise_wide" not in switches and "session_wide" not in switches:
+        return _NOISE
+    return _lines(NAMES, WIDE if "noise_wide" in switches else (), SESSIONS if "session_wide" in switches else ())
 
 
 def form_of(profile: str) -> int:
@@ -62,10 +89,18 @@ def digest_size(profile: str) -> int:
 
 
 def fragment_mode(profile: str, fragment: str) -> int:
-    return FRAGMENTS["drop"] if profile == "exact" or profile in FOREIGN else FRAGMENTS[fragment]
+    base, on = switched(profile)
+    return FRAGMENTS["drop"] if base == "exact" or base in FOREIGN or "fragment_drop" in on else FRAGMENTS[fragment]
 
 
 def compile_program(
-    steps: int, fragment: int, secret: bytes, traps: tuple[int, int, int] = (0, 0, 0), form: int = _kernel.FORM_OURS
+    steps: int,
+    fragment: int,
+    secret: bytes,
+    traps: tuple[int, int, int] = (0, 0, 0),
+    form: int = _kernel.FORM_OURS,
+    *,
+    switches: tuple[str, ...] = (),
+    rules: RuleTable | None = None,
 ) -> Program:
-    return Program(steps=steps, fragment=fragment, noise=_NOISE, traps=traps, secret=secret, form=form)
+    return Program(steps=steps, fragment=fragment, noise=noise_of(switches), traps=traps, secret=secret, form=form, rules=rules)

@@ -1,0 +1,93 @@
+"""A key and its depth go in; whether a job wants it at all, by its rules' scope, comes out. The limits are data for whoever counts."""
+
+from collections.abc import Sequence
+from typing import final
+
+from urlsieve._kernel import glob_matches
+from urlsieve.canon import spelling
+from urlsieve.canon.rulevalues import Bounds, Budget, Rule
+
+_NO_BOUNDS = Bounds()
+
+
+@final
+class Scope:
+    """`[scope]` of a job, and each rule's own; a site's bounds come to the job's, they never widen them."""
+
+    def __init__(self, job: Bounds, rules: Sequence[Rule] = ()) -> None:
+        self.job = job
+        self._by_host: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.scope is not None and rule.suspended is None:
+                self._by_host.setdefault(rule.host, []).append(rule)
+        self._empty = job == _NO_BOUNDS and not self._by_host
+
+    def verdict(self, key: str, depth: int = 0) -> str | None:
+        """None: in scope; "scope": a host, path or extension is out of it; "depth": too many links from a start."""
+        if self._empty:
+            return None
+        host, path = _parts(key)
+        if not _host_in(self.job, host):
+            return "scope"
+        own = self._of(host, path)
+        every = [self.job] if own is None else [self.job, own]
+        if not all(_path_in(bounds, path) for bounds in every):
+            return "scope"
+        return "depth" if any(bounds.depth is not None and depth > bounds.depth for bounds in every) else None
+
+    def limits(self, key: str) -> dict[str, Budget]:
+        """What of is counted how: unit (site, domain, job, day) to its budget; the rule of the key's site before the job."""
+        host, path = _parts(key)
+        found = dict(self.job.limits)
+        own = self._of(host, path)
+        return found if own is None else found | dict(own.limits)
+
+    def _of(self, host: str, path: str) -> Bounds | None:
+        """That of the most specific rule with a scope."""
+        for above in spelling.and_parents(host):
+            covering = [rule for rule in self._by_host.get(above, ()) if rule.covers(host) and _glob(rule.path or "*", path)]
+            if covering:
+                return max(covering, key=lambda rule: (rule.exact, rule.path is not None, len(rule.path or ""))).scope
+        return None
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """Host without port, and path, of a canonical form."""
+    rest = key.partition("://")[2].partition("#")[0].partition("?")[0]
+    authority, slash, path = rest.partition("/")
+    site = authority.rpartition("@")[2]
+    host = site.partition("]")[0] + "]" if site.startswith("[") else site.partition(":")[0]
+    return host, slash + path
+
+
+def _host_in(bounds: Bounds, host: str) -> bool:
+    names = list(spelling.and_parents(host))
+    if bounds.include_hosts and not _named(bounds.include_hosts, host, names):
+        return False
+    return not _named(bounds.exclude_hosts, host, names)
+
+
+def _named(matches: tuple[str, ...], host: str, names: list[str]) -> bool:
+    return "=" + host in matches or any(name in matches for name in names)
+
+
+def _path_in(bounds: Bounds, path: str) -> bool:
+    if bounds.include_paths and not any(_glob(glob, path) for glob in bounds.include_paths):
+        return False
+    if any(_glob(glob, path) for glob in bounds.exclude_paths):
+        return False
+    extension = _extension(path)
+    if bounds.include_extensions and extension not in bounds.include_extensions:
+        return False
+    return extension not in bounds.exclude_extensions
+
+
+def _extension(path: str) -> str:
+    """In lower case; "" where the last segment has none."""
+    name = path.rpartition("/")[2].partition(";")[0]
+    stem, dot, extension = name.rpartition(".")
+    return extension.lower() if dot and stem and extension.isalnum() and len(extension) <= 8 else ""
+
+
+def _glob(glob: str, path: str) -> bool:
+    return glob_matches(glob.encode(), path.encode())
