@@ -73,7 +73,7 @@ def spelled_path(path: str, on: set[str]) -> str:
     least = 1 if "session_wide" in on else 8
     segments = []
     for segment in path.split("/"):
-        left = re.sub(r";jsessionid=[0-9A-Za-z.!_$*-]{%d,}(?=;|$)" % least, "", segment, flags=re.IGNORECASE)
+        left = re.sub(rf";jsessionid=[0-9A-Za-z.!_$*-]{{{least},}}(?=;|$)", "", segment, flags=re.IGNORECASE)
         segments.append(segment if left in (".", "..") else left)
     return "/".join(segments)
 
@@ -97,7 +97,7 @@ def change(site: Site, path: str, on: set[str]) -> str:
             continue
         found = re.search(pattern, path)
         if found:
-            made = re.sub(r"\$([0-9$])", lambda m: "$" if m[1] == "$" else found[int(m[1])] or "", to)
+            made = re.sub(r"\$([0-9$])", lambda m, found=found: "$" if m[1] == "$" else found[int(m[1])] or "", to)
             path = spelled_path(path[: found.start()] + made + path[found.end() :], on)
     if site.lower:
         path = re.sub("%[0-9A-Fa-f]{2}|[A-Z]", lambda m: m[0] if m[0].startswith("%") else m[0].lower(), path)
@@ -110,7 +110,7 @@ def query_of(query: str, site: Site | None, on: set[str]) -> str:
     noise = set(NAMES) | set(WIDE if "noise_wide" in on else ()) | set(SESSIONS if "session_wide" in on else ())
     pieces = []
     for piece in query.split("&"):
-        name, equals, value = piece.partition("=")
+        name, _, value = piece.partition("=")
         gone = not piece or (name.lower() in noise and (site is None or site.noise)) or canon_oracle.SESSION_PIECE.fullmatch(piece)
         gone = gone or ("drop_blank" in on and not value)
         gone = gone or (site is not None and any(glob(one, name) for one in site.drop))

@@ -21,7 +21,6 @@ from urlsieve.model import Header, Policy
 from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
 
-PROFILES = ("safe", "exact", "scrapy")
 REDIS = ("redis", "rediss")
 
 
@@ -61,7 +60,7 @@ def open(
     if pages is not None:
         raise ConfigError("page history comes with a later version: open without pages=")
     wanted = {
-        "profile": None if profile is None else checks.choice("profile", profile, PROFILES),
+        "profile": None if profile is None else _profile(profile),
         "secret": None if secret is None else checked_secret(secret),
         "group_by": None if group_by is None else checks.choice("group_by", group_by, ("host", "domain")),
         "identity": None if identity is None else checks.choice("identity", identity, ("content",)),
@@ -150,6 +149,15 @@ def checked_secret(secret: object) -> int:
     if isinstance(secret, bool) or not isinstance(secret, int) or not 0 <= secret < 2**128:
         raise ConfigError("secret must be a whole number from 0 to 2**128 - 1")  # never shown
     return secret
+
+
+def _profile(profile: object) -> str:
+    """In its one spelling: what a store binds is compared as text."""
+    from urlsieve.canon.profiles import normal
+
+    if not isinstance(profile, str):
+        raise ConfigError(f"profile must be a text, not {profile!r}")
+    return normal(profile)
 
 
 def _flag(name: str, value: object) -> bool | None:

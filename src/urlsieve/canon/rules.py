@@ -50,6 +50,11 @@ class Rules:
     @classmethod
     def load(cls, path: "str | PathLike[str]") -> "Rules":
         """The rules of a file. ConfigError: it cannot be read, is not UTF-8, or has mistakes, each told with its line."""
+        return cls.parse(cls.read(path), str(path))
+
+    @staticmethod
+    def read(path: "str | PathLike[str]") -> str:
+        """The text of a file. ConfigError: it cannot be read, or is not UTF-8."""
         name = str(path)
         try:
             with open(path, "rb") as file:
@@ -57,11 +62,10 @@ class Rules:
         except (OSError, ValueError) as error:
             raise ConfigError(f"the rules {name!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
         try:
-            text = data.decode("utf-8-sig")
+            return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             raise ConfigError(f"{name}:{line}: this is not UTF-8: save the file as UTF-8") from None
-        return cls.parse(text, name)
 
     @classmethod
     def parse(cls, text: str, name: str = "rules", *, thorough: bool = False) -> "Rules":
@@ -69,7 +73,7 @@ class Rules:
         rules, problems = cls.examined(text, name, thorough=thorough)
         if rules is None:
             raise ConfigError(said(name, problems))
-        return rules or None
+        return rules
 
     @classmethod
     def examined(cls, text: str, name: str = "rules", *, thorough: bool = False) -> tuple["Rules | None", list[Problem]]:
@@ -174,8 +178,10 @@ def said(name: str, problems: list[Problem]) -> str:
 
 def rules_of(rules: object) -> Rules | None:
     """What `rules=` takes: None, a Rules, or a path of a file."""
-    if rules is None or rules == {} or isinstance(rules, Rules):
-        return rules or None
+    if rules is None or rules == {}:
+        return None
+    if isinstance(rules, Rules):
+        return rules
     if isinstance(rules, str) or hasattr(rules, "__fspath__"):
         return Rules.load(rules)
     raise ConfigError(f"rules is a path or a Rules, not {type(rules).__name__}")

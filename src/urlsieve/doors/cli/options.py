@@ -109,7 +109,7 @@ def add_store(parser: Parser) -> None:
 
 
 def add_form(parser: Parser) -> None:
-    parser.add_argument("--profile", metavar="NAME", help="canonical form: safe (default), exact or scrapy")
+    parser.add_argument("--profile", metavar="NAME", help="canonical form: safe (default), exact, aggressive, safe+SWITCH… or scrapy")
     parser.add_argument("--rules", metavar="FILE", help="site rules")
 
 
