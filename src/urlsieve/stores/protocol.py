@@ -3,6 +3,9 @@
 A store compares and sets; `frontier` and the façade decide. `now` and `chance` are arguments, so that tests run in virtual time.
 Every operation is atomic (whole or not at all) unless its docstring says otherwise, and is durable when it returns, as configured at
 opening. `lease` and `extend` need not be durable: a lease lost in a power cut is a URL given again under a token of another epoch.
+
+A store may have shards: everything of one registrable domain lies in one. What is said of a batch, a call or an order then holds in each
+shard; a batch over several is one step in each of them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from math import inf
@@ -12,6 +13,7 @@ from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Answer, Ask, Job
 from urlsieve.stores.redis.pack import Head
 from urlsieve.stores.redis.shards import MOST_AT_ONCE
+from urlsieve.stores.redis.wire import Call
 
 #: Every so many pops the shard that this worker has asked least recently comes first, whatever its priority.
 FAIR_POP = 20
@@ -50,8 +52,8 @@ class Rounds:
                     break
                 looked = self._look(now)
                 continue
-            asks = [Ask(shard, "lease", [many, repr(ttl), chance, b"0"]) for shard, many in chosen]
-            answers = self._job.ask([*asks, *self._along({shard for shard, _ in chosen}, ttl, now, chance)], now)
+            asks = [self._lease(shard, many, ttl, chance) for shard, many in chosen]
+            answers = self._job.ask([*asks, *self._along({shard for shard, _ in chosen}, ttl, now, chance)], now, again=once_more)
             for ask, answer in zip(asks, answers, strict=False):
                 found = rows_of(ask.shard, answer)
                 rows += found
@@ -59,6 +61,10 @@ class Rounds:
             if len(rows) >= limit:
                 return Leased(rows, now, reaped)
         return Leased(rows, self._later(now), reaped)
+
+    def _lease(self, shard: int, many: int, ttl: float, chance: bytes, groups: Sequence[bytes] | None = None) -> Ask:
+        named = b"0" if groups is None else b"1"
+        return Ask(shard, "lease", [many, repr(ttl), chance, named, os.urandom(8), b"0", kept_ms(self._job), *(groups or ())])
 
     def _look(self, now: float) -> bool:
         """All shards, in one round trip."""
@@ -75,7 +81,7 @@ class Rounds:
         ripe = sorted({shard for shard, time in times if time is not None and time <= now} - without)
         tidied = [*(shard for shard in ripe if shard >= start), *ripe][:GLANCES]
         looks = {(start + i) % count for i in range(GLANCES)} - without - set(tidied)
-        tidying = [Ask(shard, "lease", [0, repr(ttl), chance, b"0"]) for shard in dict.fromkeys(tidied)]
+        tidying = [self._lease(shard, 0, ttl, chance) for shard in dict.fromkeys(tidied)]
         return [*tidying, *(Ask(shard, "peek") for shard in looks)]
 
     def _later(self, now: float) -> float | None:
@@ -139,7 +145,7 @@ class Rounds:
         for shard in order:
             while len(rows) < limit:
                 asked = min(limit - len(rows), MOST_AT_ONCE)
-                answer = self._job.one(shard, "lease", [asked, repr(ttl), chance, b"1", *by_shard[shard]], now)
+                (answer,) = self._job.ask([self._lease(shard, asked, ttl, chance, by_shard[shard])], now, again=once_more)
                 found = rows_of(shard, answer)
                 rows += found
                 reaped += int(answer.values[2])
@@ -172,6 +178,24 @@ def named(answer: Answer, now: float) -> tuple[bool, list[float]]:
 
 
 READY, WAITING = 1, 2
+#: Where a call says that it may have been done already, among the arguments of its script.
+_REPEATED = {"lease": 8, "settle": 4}
+#: How long the answer to a lease or settle is kept for one who did not get it, in seconds, at least.
+ANSWER_KEPT = 120.0
+
+
+def kept_ms(job: Job) -> int:
+    return int(1000 * max(ANSWER_KEPT, 2 * job.address.patience))
+
+
+def once_more(call: Call, waited: float) -> Call:
+    """The call to repeat when no answer came: it is answered as it was the first time, if it was done."""
+    at = _REPEATED.get(call.script)
+    if at is None:
+        return call
+    arguments = list(call.arguments)
+    arguments[at] = b"1"
+    return call._replace(arguments=arguments)
 
 
 def rows_of(shard: int, answer: Answer) -> list[Row]:

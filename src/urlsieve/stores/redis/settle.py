@@ -9,15 +9,10 @@ from urlsieve.model import Change, GroupRow, HealthChange, OfferRow, Row
 from urlsieve.stores.protocol import APPLIED, LOST, OUTDATED
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Ask, Job
+from urlsieve.stores.redis.lease import kept_ms, once_more
 from urlsieve.stores.redis.pack import Ticket
 from urlsieve.stores.redis.shards import MOST_AT_ONCE, body_of
-from urlsieve.stores.redis.wire import Argument, Call
-
-#: Where the arguments of settle.lua begin among all.
-_FIRST = 3
-_REPEATED = _FIRST + 1
-#: How long the answer to a settle is kept for one who did not get it, in seconds, at least.
-ANSWER_KEPT = 120.0
+from urlsieve.stores.redis.wire import Argument
 
 
 def by_shard(job: Job, tokens: Sequence[str]) -> dict[int, list[tuple[int, Ticket]]]:
@@ -86,14 +81,13 @@ def settle(job: Job, changes: Sequence[Change], health: Sequence[HealthChange], 
     for shard, found in chunks:
         theirs = groups.pop(shard, [])  # with the first chunk of their shard
         call = os.urandom(8)
-        kept = int(1000 * max(ANSWER_KEPT, 2 * job.address.patience))
-        arguments: list[Argument] = [call, b"0", kept, int(clean), job.pgen, len(theirs)]
+        arguments: list[Argument] = [call, b"0", kept_ms(job), int(clean), job.pgen, len(theirs)]
         for one in theirs:
             arguments += (pack.half_of(one.group_id), pack.health(one))
         for i, ticket in found:
             arguments += pack.change(ticket, changes[i])
         asks.append(Ask(shard, "settle", arguments))
-    answers = job.ask(asks, now, sign=True, again=_again)[first:]
+    answers = job.ask(asks, now, sign=True, again=once_more)[first:]
     for (_, found), answer in zip(chunks, answers, strict=True):
         for (i, _), flag in zip(found, answer.values[0], strict=True):
             flags[i] = flag
@@ -101,14 +95,6 @@ def settle(job: Job, changes: Sequence[Change], health: Sequence[HealthChange], 
 
 
 assert (LOST, APPLIED, OUTDATED) == (0, 1, 2)  # settle.lua says them so
-
-
-def _again(call: Call, waited: float) -> Call:
-    if call.script != "settle":
-        return call
-    arguments = list(call.arguments)
-    arguments[_REPEATED] = b"1"
-    return call._replace(arguments=arguments)
 
 
 def _targets(job: Job, changes: Iterable[Change]) -> list[Ask]:

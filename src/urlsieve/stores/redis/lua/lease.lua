@@ -1,8 +1,54 @@
--- 4 how many at most, 5 for how long, 6 chance of the call: 8 bytes, 7 "1" if only the groups that follow.
+-- 4 how many at most, 5 for how long, 6 chance of the pop: 8 bytes, 7 "1" if only the groups that follow, 8 id of the call, 9 "1" if it
+-- may have been done already, 10 for how long its answer is kept (ms), then groups.
 -- head, stamp of the tokens, deadline, leases that had expired, names (hash and name of each site and group), then per row: row, body.
 local MOVED, FAIR_TURN = 1000, 20
 local ROW = '<dBdIId'
 local limit, ttl, chance, named = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7] == '1'
+
+local rows, fps, stamp, deadline = {}, {}, nil, now + ttl
+
+-- Names of what the rows speak of, and the answer
+local function answer(expired)
+  local names, halves, told = {}, {}, {}
+  for _, fp in ipairs(fps) do halves[#halves + 1] = sub(fp, 1, 8) end
+  load_sites(halves)
+  for i, half in ipairs(halves) do
+    if not told[half] then
+      told[half] = true
+      names[#names + 1] = half
+      names[#names + 1] = S[half] and S[half].name or ''
+    end
+    local _, _, _, grp = su(BODY, rows[2 * i])
+    if not told[grp] then
+      told[grp] = true
+      names[#names + 1] = grp
+      names[#names + 1] = group(grp).name
+    end
+  end
+  return {head(), stamp or '', sp('<d', deadline - shift), expired, names, rows}
+end
+local function row(s, body)
+  rows[#rows + 1] = sp(ROW, s.id, s.class, s.priority, s.attempt, s.excused, s.failed and s.failed - shift or NONE)
+  rows[#rows + 1] = body
+  fps[#fps + 1] = s.fp
+end
+
+-- Its answer was lost: what it gave is still there, so it is given to the same worker.
+if ARGV[9] == '1' then
+  local before, ids = call('GET', P .. 'a' .. ARGV[8]), {}
+  if before then
+    for i = 1, #before, 8 do ids[#ids + 1] = text((su('<d', before, i))) end
+    local raws, bodies = hmget(P .. 's', ids), hmget(P .. 'e', ids)
+    for i, id in ipairs(ids) do
+      local s = raws[i] and spot_of(tonumber(id), raws[i])
+      if s and s.state == LEASED and sub(s.tail, 17) == chance and bodies[i] then
+        stamp, deadline = s.tail, s.time
+        row(s, bodies[i])
+      end
+    end
+    return answer(0)
+  end
+end
 
 -- tidy: what time alone changes, at most so many of each -------------------------------------------------------------------------------
 local begun = false
@@ -60,7 +106,6 @@ end
 if begun then finish() end
 
 -- turns --------------------------------------------------------------------------------------------------------------------------------
-local rows, fps, stamp, deadline = {}, {}, nil, now + ttl
 local function top_and_count(g, class, most)
   return call('ZRANGE', queue_of(class, g.id), 0, most - 1, 'WITHSCORES')
 end
@@ -130,9 +175,7 @@ local function give(g, picked)
     keep(s)
     add('pending', -1)
     add(CLASS[s.class], -1)
-    rows[#rows + 1] = sp(ROW, s.id, s.class, s.priority, s.attempt, s.excused, s.failed and s.failed - shift or NONE)
-    rows[#rows + 1] = bodies[i]
-    fps[#fps + 1] = s.fp
+    row(s, bodies[i])
   end
   add('leased', #ids)
   for class = 0, 2 do
@@ -220,28 +263,15 @@ end
 
 if named then
   local ids = {}
-  for i = 8, #ARGV do ids[#ids + 1] = ARGV[i] end
+  for i = 11, #ARGV do ids[#ids + 1] = ARGV[i] end
   by_name(ids)
 else
   by_turn()
 end
 if begun then finish() end
-
-local names, halves = {}, {}
-for _, fp in ipairs(fps) do halves[#halves + 1] = sub(fp, 1, 8) end
-load_sites(halves)
-local told = {}
-for i, half in ipairs(halves) do
-  if not told[half] then
-    told[half] = true
-    names[#names + 1] = half
-    names[#names + 1] = S[half] and S[half].name or ''
-  end
-  local _, _, _, grp = su(BODY, rows[2 * i])
-  if not told[grp] then
-    told[grp] = true
-    names[#names + 1] = grp
-    names[#names + 1] = group(grp).name
-  end
+if #rows > 0 then
+  local given = {}
+  for i = 1, #rows, 2 do given[#given + 1] = sub(rows[i], 1, 8) end
+  call('SET', P .. 'a' .. ARGV[8], table.concat(given), 'PX', ARGV[10])
 end
-return {head(), stamp or '', sp('<d', deadline - shift), #expired, names, rows}
+return answer(#expired)
