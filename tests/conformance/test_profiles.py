@@ -55,3 +55,13 @@ def test_the_profile_is_the_store_s_for_ever(lab, sieve):
     if lab.name != "memory":
         with pytest.raises(StoreMismatch, match="profile"):
             lab.open(profile="safe")
+
+
+def test_classic_queues_what_go_parses_and_joins_links_as_a_browser_does(lab):
+    lab.options["profile"] = "classic"
+    sieve = lab.open()
+    assert ["new", "seen", "rejected:invalid"] == sieve.push(["http://E.com/A/", "http://e.com/a?ts=1", "http://e.com/%zz"]).verdicts
+    (lease,) = sieve.pop(1)
+    assert ("http://E.com/A/", "http://e.com/a") == (lease.url, lease.key)
+    sieve.done(lease, status=200, links=["b", "../A#x", "%zz"])
+    assert ["http://e.com/A/b"] == [lease.url for lease in sieve.pop(10)]

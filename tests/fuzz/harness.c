@@ -97,8 +97,11 @@ static uint64_t foreign(const us_program *program, us_work *work, const uint8_t 
     CHECK(copy != NULL);
     memcpy(copy, work->text, key.length);
     us_digest(program->options.form, copy, key.length, own);
-    CHECK(us_canonicalize(program, work, copy, key.length, 1, 1, &again) == US_OK && memcmp(work->text, copy, key.length) == 0);
-    CHECK(again.length == key.length && again.site_start == key.site_start && again.site_length == key.site_length);
+    const enum us_status second = us_canonicalize(program, work, copy, key.length, 1, 1, &again);
+    if (program->options.form == US_FORM_SCRAPY) {   /* classic has no finished keys: it reads what comes back as it reads everything */
+        CHECK(second == US_OK && again.length == key.length && memcmp(work->text, copy, key.length) == 0);
+        CHECK(again.site_start == key.site_start && again.site_length == key.site_length);
+    }
     digest = mix(mix(digest, copy, key.length), own, us_digest_size(program->options.form));
     free(copy);
     return digest;
@@ -170,12 +173,12 @@ int main(int argc, char **argv) {
     if (argc != 5) return 2;
     const uint64_t seed = strtoull(argv[1], NULL, 10), first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
     const double seconds = atof(argv[4]);
-    enum { OURS = 5, PROGRAMS = 6, ROOM = 70000 };
+    enum { OURS = 5, PROGRAMS = 7, ROOM = 70000 };
     static const uint8_t noise[] = "utm_source\ngclid\n";
     us_program *programs[PROGRAMS];
     for (int i = 0; i < PROGRAMS; i++) {
         us_options options = {.steps = i == 0 ? 0 : 0x7f, .fragment = i % 3, .key0 = 1, .key1 = 2, .noise = noise, .noise_length = 17};
-        if (i >= OURS) options.form = US_FORM_SCRAPY;
+        if (i >= OURS) options.form = i == OURS ? US_FORM_SCRAPY : US_FORM_CLASSIC;
         if (i == 4) options.trap_segments = 16, options.trap_repeats = 3, options.trap_names = 4;
         programs[i] = us_program_new(&options);
         CHECK(programs[i] != NULL);

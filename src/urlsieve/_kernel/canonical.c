@@ -86,6 +86,7 @@ enum us_status us_canonicalize(const us_program *program, us_work *work, const u
                                us_key *key) {
     if (!href && length > US_LIMIT) return US_TOO_LONG;
     key->found_length = key->rule = key->unsettled = 0;
+    if (program->options.form == US_FORM_CLASSIC) return us_classic(program, work, text, length, spare, key);
     if (program->options.form == US_FORM_SCRAPY) return us_scrapy(program, work, text, length, href, spare, key);
     us_run run = {.program = program, .work = work, .text = text, .read = text, .end = text + length, .spare = spare};
     strip(&run.read, &run.end);

@@ -24,9 +24,9 @@ Url = str | bytes
 class Canonicalizer:
     """A profile with its options, compiled once; may be used by many threads at a time.
 
-    profile: "safe", "exact", "aggressive", or safe with some of aggressive's switches ("safe+strip_www+trailing_slash"); or "scrapy", which
-    is another program's identity (docs/profiles.md); the attribute has its one spelling. rules: site rules, a Rules or the path of a
-    file; they need safe or aggressive.
+    profile: "safe", "exact", "aggressive", or safe with some of aggressive's switches ("safe+strip_www+trailing_slash"); or "scrapy" or
+    "classic", which are other programs' identities (docs/profiles.md); the attribute has its one spelling. rules: site rules, a Rules or
+    the path of a file; they need safe or aggressive.
     fragment: "drop", "routes" (kept if it is a single-page application's route) or "keep".
     encoding: of the pages the URLs were found in; their query is read in it. secret: the key of the fingerprints, 0 … 2**128 - 1.
     traps: most path segments, most equal segments, most parameters of one name; a URL beyond is rejected as "trap"; 0 = no limit.
@@ -155,7 +155,8 @@ class Canonicalizer:
     def foreign_fingerprints(self, urls: Iterable[Url], *, base: str | None = None) -> list[bytes | None]:
         """What the program a profile stands for keeps of each URL; None where it is rejected.
 
-        "scrapy": 20 bytes, Scrapy's request fingerprint of a GET without a body. ConfigError if the profile is no other program's.
+        "scrapy": 20 bytes, Scrapy's request fingerprint of a GET without a body. "classic": 16 bytes, the MD5 of the key. ConfigError
+        for all other profiles.
         """
         found = _listed(urls)
         width = profiles.digest_size(self.profile)

@@ -23,9 +23,8 @@ STEPS: Final[dict[str, tuple[Step, ...]]] = {
         ("sort", _kernel.STEP_SORT),
     ),
 }
-LATER: Final = ("classic",)
 
-FOREIGN: Final = {"scrapy": (_kernel.FORM_SCRAPY, 20)}
+FOREIGN: Final = {"scrapy": (_kernel.FORM_SCRAPY, 20), "classic": (_kernel.FORM_CLASSIC, 16)}
 """Profiles that are another program's identity: the kernel's form, and the bytes of that program's own digest."""
 
 FRAGMENTS: Final = {"drop": _kernel.FRAGMENT_DROP, "routes": _kernel.FRAGMENT_ROUTES, "keep": _kernel.FRAGMENT_KEEP}
@@ -51,8 +50,6 @@ def normal(profile: str) -> str:
 def check(profile: str, fragment: str) -> None:
     """Raises ConfigError for what is not there."""
     base, on = switched(profile)
-    if base in LATER:
-        raise ConfigError(f"profile {profile!r} is not in this version; there are {names()}")
     if base not in STEPS and base not in FOREIGN:
         raise ConfigError(f"unknown profile {profile!r}; there are {names()}, and safe+SWITCH (as safe+strip_www)")
     if "fragment_drop" in on and fragment == "keep":
@@ -84,7 +81,7 @@ def form_of(profile: str) -> int:
 def digest_size(profile: str) -> int:
     """Bytes of the other program's digest. ConfigError if there is no other program."""
     if profile not in FOREIGN:
-        raise ConfigError(f"profile {profile!r} has no fingerprint of another program; there are {', '.join(sorted(FOREIGN))}")
+        raise ConfigError(f"profile {profile!r} has no fingerprint of another program; there are {', '.join(FOREIGN)}")
     return FOREIGN[profile][1]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from urlsieve import _kernel
-from urlsieve.canon import whatwg
+from urlsieve.canon import reasons, whatwg
 from urlsieve.canon.encodings import codec_of, in_encoding, keeps_ascii
 from urlsieve.errors import ConfigError
 
@@ -30,7 +30,9 @@ class Reader:
 
 def reader_of(profile: str, encoding: str) -> Reader:
     """ConfigError for an encoding that is unknown, or that the profile has not."""
-    return _scrapy(encoding) if profile == "scrapy" else _whatwg(encoding)
+    if profile == "scrapy":
+        return _scrapy(encoding)
+    return _classic(encoding) if profile == "classic" else _whatwg(encoding)
 
 
 def _bits(codec: str | None, plain: bool) -> int:
@@ -74,6 +76,20 @@ def _scrapy(encoding: str) -> Reader:
         scrapyform.absolute,
         kernel_joins=False,
     )
+
+
+def _classic(encoding: str) -> Reader:
+    """Go has no encodings, it escapes bytes; and what it cannot parse stays so: only references without a scheme are joined to a base."""
+    if codec_of(encoding) is not None:
+        raise ConfigError(f"profile 'classic' takes the bytes as they are and has no encoding: leave out encoding={encoding!r}")
+    resolver = partial(partial, _join)
+    return Reader(0, whatwg.text_of, whatwg.usable_base, resolver, resolver, partial(_absolute, read=whatwg.text_of), kernel_joins=False)
+
+
+def _join(base: str | None, url: Url) -> bytes | int:
+    if whatwg.scheme_of(whatwg.clean(whatwg.text_of(url))) is not None:
+        return reasons.INVALID
+    return whatwg.resolve(url, base)
 
 
 def _writes_ascii(codec: str) -> bool:

@@ -28,6 +28,7 @@ def _dropped(before: str, after: str) -> str:
 
 
 _SAFE: Final[dict[str, Callable[[str, str], str]]] = {
+    "classic": lambda b, a: "sorted, cut and lowered as small crawlers do, which also merges pages that differ",
     "scrapy": lambda b, a: "what w3lib's canonicalize_url, and so Scrapy's duplicate filter, makes of it",
     "parse": lambda b, a: "read as a browser reads it: host in lower case; default port, dot segments and blanks at the ends gone",
     "percent": lambda b, a: "one spelling of percent-encoding: upper-case digits, only what must be encoded is",

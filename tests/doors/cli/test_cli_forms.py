@@ -1,6 +1,7 @@
 """csv and jsonl in and out: the URL of one column, every other byte as it came."""
 
 import csv
+import hashlib
 import io
 import json
 import sys
@@ -259,3 +260,15 @@ def test_a_profile_of_another_program_prints_that_program_s_fingerprint(cli: Cli
     assert digests == [line["fingerprint"] or "" for line in found]
     assert digests == cli("canon", "--profile", "scrapy", "--fingerprint", stdin=urls).out.decode().splitlines()
     assert cli("uniq", "--profile", "scrapy", "--key", stdin=urls * 2).out == b"http://e.com/?a=&b=\nhttp://.\xc3\xa9.com/\n"
+
+
+def test_profile_classic_says_once_what_it_merges_wrongly(cli: Cli) -> None:
+    urls = b"http://e.com/A\nhttp://e.com/a/\n"
+    for words in (["canon"], ["uniq", "--key"], ["uniq", "--key", "--store", "memory:"], ["explain", "http://e.com/"]):
+        ran = cli(*words, "--profile", "classic", stdin=b"" if words[0] == "explain" else urls)
+        assert 0 == ran.status
+        assert 1 == ran.err.count("profile classic merges URLs that can be two pages")
+    assert b"http://e.com/a\n" == cli("uniq", "--key", "--profile", "classic", stdin=urls).out
+    digest = hashlib.md5(b"http://e.com/a").hexdigest().encode()
+    assert digest + b"\n" + digest + b"\n" == cli("canon", "--fingerprint", "--profile", "classic", stdin=urls).out
+    assert "" == cli("canon", "--profile", "scrapy", stdin=urls).err

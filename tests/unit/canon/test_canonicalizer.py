@@ -98,7 +98,7 @@ def test_variants_must_be_one_for_each_url() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"profile": "classic"},
+        {"profile": "classic", "encoding": "latin-1"},
         {"profile": "scrapy", "fragment": "keep"},
         {"profile": "scrapy", "rules": "rules.toml"},
         {"profile": "none such"},

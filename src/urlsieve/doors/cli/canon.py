@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures, forms
 from urlsieve.doors.cli.forms import Batch, Form, Printer
-from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, usable_base
+from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, usable_base, warn_of
 from urlsieve.doors.cli.output import Output, json_lines
 from urlsieve.doors.cli.rejects import Rejects, add_rejected
 from urlsieve.doors.cli.tally import MALFORMED
@@ -25,6 +25,7 @@ def run(arguments: list[str]) -> int:
 
     profile = {"profile": namespace.profile} if namespace.profile else {}
     canonicalizer = Canonicalizer(rules=namespace.rules, **profile)
+    warn_of(namespace.profile)
     base = usable_base(namespace.base)
     rejected = False
     with (
@@ -59,7 +60,7 @@ def _parser() -> Parser:
     forms.add_formats(parser)
     add_rejected(parser)
     parser.add_argument("--base", metavar="URL", help="resolves relative URLs")
-    parser.add_argument("--fingerprint", action="store_true", help="the fingerprint in hexadecimal instead (profile scrapy: Scrapy's)")
+    parser.add_argument("--fingerprint", action="store_true", help="the fingerprint in hexadecimal instead (scrapy, classic: theirs)")
     parser.add_argument("--strict", action="store_true", help="exit status 5 when a line has no canonical form")
     add_json(parser, 'JSON lines: {"url", "key", "site", "reason"}; url is null where the line is too long to be one')
     return parser

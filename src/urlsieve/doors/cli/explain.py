@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.options import Parser, add_form, add_json, add_store, as_found, open_sieve, usable_base
+from urlsieve.doors.cli.options import Parser, add_form, add_json, add_store, as_found, open_sieve, usable_base, warn_of
 from urlsieve.doors.cli.output import Output, human, json_line
 
 if TYPE_CHECKING:
@@ -34,22 +34,24 @@ def run(arguments: list[str]) -> int:
     if namespace.store:
         with open_sieve(namespace) as sieve:
             explanation = sieve.canonicalizer.explain(*urls, base=base)
-            known = [_known(sieve, key) for key in explanation.keys]
+            found = sieve.canonicalizer.canonicalize_many(urls, base=base)
+            known = [_known(sieve, found.absolute(i) if key is not None else None) for i, key in enumerate(found)]
     else:
         from urlsieve.canon import Canonicalizer
 
         form = {"profile": namespace.profile} if namespace.profile else {}
         explanation = Canonicalizer(rules=namespace.rules, **form).explain(*urls, base=base)
+        warn_of(namespace.profile)
         known = []
     Output().write(json_line(_object(explanation, known)) if namespace.json else human(_text(explanation, known)))
     return failures.OK
 
 
-def _known(sieve: Sieve, key: str | None) -> dict[str, Any]:
+def _known(sieve: Sieve, url: str | bytes | None) -> dict[str, Any]:
     """What the store says of one URL. `level` and `history` are null until those parts are built."""
     found: dict[str, Any] = {"seen": False, "level": None, "state": None, "entry": None, "history": None}
-    if key is not None:
-        info = sieve.info(key)  # the key of a key is the key: this also holds for a URL that needed the base
+    if url is not None:
+        info = sieve.info(url)
         found["state"] = info.state
         found["seen"] = info.state != "unseen"
         if found["seen"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -109,8 +110,19 @@ def add_store(parser: Parser) -> None:
 
 
 def add_form(parser: Parser) -> None:
-    parser.add_argument("--profile", metavar="NAME", help="canonical form: safe (default), exact, aggressive, safe+SWITCH… or scrapy")
+    known = "safe (default), exact, aggressive, safe+SWITCH…, scrapy or classic"
+    parser.add_argument("--profile", metavar="NAME", help=f"canonical form: {known}")
     parser.add_argument("--rules", metavar="FILE", help="site rules")
+
+
+def warn_of(profile: str | None) -> None:
+    """Says on stderr what profile classic merges wrongly, where somebody names it."""
+    if profile == "classic":
+        print(
+            "urlsieve: profile classic merges URLs that can be two pages (case of path and query, trailing slash, ts=, routes in fragments,"
+            " a and a=); it is for moving an old seen set: docs/profiles.md",
+            file=sys.stderr,
+        )
 
 
 def add_json(parser: Parser, what: str = "the report as JSON") -> None:
@@ -233,4 +245,6 @@ def open_sieve(namespace: argparse.Namespace, *, create: bool = False) -> Sieve:
     import urlsieve
 
     form = {name: getattr(namespace, name) for name in ("profile", "rules") if getattr(namespace, name, None) is not None}
-    return urlsieve.open(store_address(namespace), create=create, **form)
+    sieve = urlsieve.open(store_address(namespace), create=create, **form)
+    warn_of(form.get("profile"))
+    return sieve

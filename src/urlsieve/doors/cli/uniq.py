@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urlsieve.doors.cli import failures, forms
 from urlsieve.doors.cli.forms import Batch, Form, Printer
 from urlsieve.doors.cli.lines import blank
-from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, add_store, open_sieve
+from urlsieve.doors.cli.options import Parser, add_form, add_inputs, add_json, add_output, add_store, open_sieve, warn_of
 from urlsieve.doors.cli.output import Output
 from urlsieve.doors.cli.rejects import Rejects, add_rejected
 from urlsieve.doors.cli.tally import MALFORMED, Tally
@@ -105,6 +105,7 @@ def _one_shot(job: _Job) -> None:
     namespace, tally = job.namespace, job.tally
     profile = {"profile": namespace.profile} if namespace.profile else {}
     canonicalizer = Canonicalizer(rules=namespace.rules, secret=int.from_bytes(os.urandom(16), "little"), **profile)
+    warn_of(namespace.profile)
     table = FingerprintSet()
     if namespace.null or not isinstance(job.form, forms.Text):
         _records(canonicalizer, table, job)
