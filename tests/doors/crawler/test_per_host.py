@@ -59,9 +59,10 @@ def test_the_delay_lies_between_any_two_requests_all_the_same(serve, crawl):
     pages = {f"/{i}": moved_to(f"/to{i}") for i in range(4)} | {f"/to{i}": leads_to() for i in range(4)}
     site = serve(pages | {"/": leads_to(*(f"/{i}" for i in range(4)))})
     site.pages["/robots.txt"] = lambda _: web.Response(text="")
-    crawl(*(f"{site.url}/{path}" for path in ("", "a", "b", "c")), per_host=4, delay=0.2)
+    crawl(*(f"{site.url}/{path}" for path in ("", "a", "b", "c")), per_host=4, delay=0.4)
     assert 4 == sum(site.asked[f"/to{i}"] for i in range(4))
-    assert min(after - before for before, after in pairwise(site.times())) >= 0.19
+    # from sending to sending; a busy machine delivers some late, and two that were sent together would be none apart
+    assert min(after - before for before, after in pairwise(site.times())) >= 0.2
 
 
 def test_slow_pages_overlap_under_a_delay(serve, crawl):
