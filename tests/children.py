@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -127,6 +129,54 @@ def churn_runs(address: str, hosts: int) -> None:
     churn(address, hosts)
 
 
+def push_until_ctrl_c(address: str, first: int) -> None:
+    merging.LONGEST_JOURNAL = 20
+    try:
+        sieve = urlsieve.open(address)
+        for number in range(first, first + 10_000, 20):
+            sieve.push([race_url(n) for n in range(number, number + 20)])
+    except KeyboardInterrupt:
+        os._exit(130)
+
+
+def restore_and_die(backup: str, address: str, at: int) -> None:
+    """Killed before the `at`-th time that a file gets its name."""
+    left, real = [at], os.replace
+
+    def replace(*names: Any) -> None:
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(*names)
+
+    os.replace = replace  # type: ignore[assignment]
+    opening.restore(backup, address, force=True)
+
+
+def give_up_capabilities() -> None:
+    """Root's right to read and write what the mode of a file forbids. Python's own files are still its owner's."""
+    version, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    if ctypes.CDLL(None, use_errno=True).capset(version, none):
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def try_everything(address: str, urls: list[str], descriptors: int | None, out: str) -> None:
+    """Without root's rights, or with few file descriptors: what each call says."""
+    if descriptors is not None:
+        used = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + descriptors, used + descriptors))
+    else:
+        give_up_capabilities()
+    said = []
+    for call in (lambda sieve: sieve.seen(urls), lambda sieve: sieve.push(urls), lambda sieve: list(sieve.sites()), lambda sieve: sieve.verify()):
+        try:
+            with urlsieve.open(address, create=False) as sieve:
+                said.append(repr(call(sieve)))
+        except urlsieve.UrlsieveError as error:
+            said.append(f"{type(error).__name__}: {error}")
+    append(out, json.dumps(said))
+
+
 def back_up(address: str, place: str) -> None:
     with urlsieve.open(address) as sieve:
         sieve.backup(place)
@@ -175,6 +225,9 @@ CALLS = {
         churn_runs,
         back_up,
         restore,
+        restore_and_die,
+        push_until_ctrl_c,
+        try_everything,
         upgrade,
         visit_hosts,
     )

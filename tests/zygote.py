@@ -44,6 +44,11 @@ class Zygote:
         os.kill(pid, signal.SIGKILL)  # not reaped before wait(): the pid is still this child's
         return self.wait(pid)
 
+    def interrupt(self, pid: int) -> int:
+        """Ctrl-C."""
+        os.kill(pid, signal.SIGINT)
+        return self.wait(pid)
+
     def close(self) -> None:
         assert self._server.stdin
         assert self._server.stdout

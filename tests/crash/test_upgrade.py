@@ -123,3 +123,52 @@ def test_there_is_nothing_to_upgrade_where_there_is_no_store(fast_path):
     with pytest.raises(StoreUnavailable, match="no store"):
         opening.upgrade(fast_path / "nowhere")
     assert not (fast_path / "nowhere").exists()
+
+
+def test_a_worker_of_the_old_program_that_is_still_connected_cannot_add_to_what_was_moved(old):
+    """It was open before the upgrade began and knows of no marks; what it added below the step reached would be forgotten."""
+    place, content = old
+    with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as worker:
+        worker.execute("BEGIN IMMEDIATE")
+        worker.execute("INSERT INTO seen (fp, entry) VALUES (zeroblob(16), -1)")
+        worker.execute("ROLLBACK")
+
+        def killed(done):
+            raise KeyboardInterrupt
+
+        upgrading_step, upgrading.STEP = upgrading.STEP, 7
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                opening.upgrade(place, progress=killed)
+        finally:
+            upgrading.STEP = upgrading_step
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            worker.execute("INSERT INTO seen (fp, entry) VALUES (zeroblob(16), -1)")
+        assert 2 == schema_in_head(place)
+        assert (1, 2) == opening.upgrade(place)
+    check_content(place, content)
+
+
+def test_an_upgrade_waits_for_readers_and_goes_on_when_they_are_gone(old):
+    """The schema must stand in the file's head, where an older program looks, before anything is moved."""
+    place, content = old
+    with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM seen").fetchone()
+        with pytest.raises(StoreUnavailable, match="stop its workers"):
+            upgrading.upgrade(place, patience=0.2)
+    assert (1, 2) == opening.upgrade(place)
+    check_content(place, content)
+
+
+def test_an_upgrade_that_the_last_commit_had_begun_is_finished(old):
+    """It had left the table under its old name."""
+    place, content = old
+    with closing(sqlite3.connect(place / "ledger.db")) as db:
+        db.execute("CREATE TABLE journal (id INTEGER PRIMARY KEY, checksum BLOB NOT NULL, records BLOB NOT NULL)")
+        db.execute("CREATE TABLE run (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, keys INTEGER NOT NULL, size INTEGER NOT NULL)")
+        db.execute("INSERT INTO meta (name, value) VALUES ('upgrading', '1'), ('upgraded to', x'')")
+        db.execute("PRAGMA user_version = 2")
+        db.commit()
+    assert (1, 2) == opening.upgrade(place)
+    check_content(place, content)

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable
@@ -20,7 +20,7 @@ from urlsieve.stores.embedded import files
 from urlsieve.stores.embedded.files import FairLock, FileLock
 from urlsieve.stores.embedded.ledger import scalar, translate
 from urlsieve.stores.embedded.making import check_file, check_whole, read_header, shelf_of
-from urlsieve.stores.embedded.runs import ThreadLock
+from urlsieve.stores.embedded.runs import ThreadLock, fresh_name
 from urlsieve.stores.embedded.seen import manifest
 
 PATIENCE = 60.0  # seconds for a merge to end
@@ -45,15 +45,17 @@ def restore(source: Path, directory: Path, *, force: bool) -> None:
     if not (source / files.LEDGER).is_file():
         raise StoreUnavailable(f"there is no backup at {source}: name the folder that `urlsieve backup` made")
     check_file(source / files.LEDGER)
-    there = files.locate(directory, create=True)
-    if there and not force:
-        raise ConfigError(f"{directory} has a store: give --force to replace it by the backup, or name another place")
+    if _same(source, directory):
+        raise ConfigError(f"{source} is the store itself: name the folder of a backup")
+    _look_for_store(directory, force)
     files.refuse_network(directory)
     lock = FairLock(directory)
-    new = directory / f"new-{os.getpid()}-restored"
+    new = directory / f"{files.NEW}{os.getpid()}{files.RESTORED}"
     try:
         lock.acquire(PATIENCE)
+        there = _look_for_store(directory, force)  # another may have made one meanwhile
         with _in_words(source, directory):
+            files.remove_leftovers(directory)
             _copy(source, new)
             _raise_epoch(new / files.LEDGER, directory / files.LEDGER if there else None)
             _put(new, directory, there)
@@ -61,6 +63,21 @@ def restore(source: Path, directory: Path, *, force: bool) -> None:
         shutil.rmtree(new, ignore_errors=True)
         lock.release()
         lock.close()
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.exists() and os.path.samefile(one, other)
+
+
+def _look_for_store(directory: Path, force: bool) -> bool:
+    """Whether there is one, also a damaged one: that is what a backup is for. ConfigError without `force`."""
+    try:
+        there = files.locate(directory, create=True)
+    except StoreCorrupt:
+        there = True
+    if there and not force:
+        raise ConfigError(f"{directory} has a store: give --force to replace it by the backup, or name another place")
+    return there
 
 
 def _must_be_free(place: Path) -> None:
@@ -85,23 +102,25 @@ def _in_words(source: Path, place: Path) -> Iterator[None]:
 
 
 def _copy(directory: Path, new: Path) -> None:
-    """A store's folder as of one moment, all of it durable."""
+    """A store's folder as of one moment, all of it durable. Its runs get names of their own: whoever still has a store open that this
+    one replaces may remove those that it merges."""
     new.mkdir()
     with closing(sqlite3.connect(f"file:{_quoted(directory / files.LEDGER)}?mode=rw", uri=True, timeout=PATIENCE)) as db:
         check_whole(db, str(directory))
         header = read_header(db, str(directory))
         with _no_merge(directory, shelf_of(header, directory).alone), closing(sqlite3.connect(new / files.LEDGER)) as copy:
             db.backup(copy)
-            named = manifest(copy)
-            copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
-            copy.commit()
             (new / files.RUNS).mkdir()
-            for run in named:
+            for run in manifest(copy):
+                name = fresh_name()
                 try:
-                    shutil.copyfile(directory / files.RUNS / run.name, new / files.RUNS / run.name)
+                    shutil.copyfile(directory / files.RUNS / run.name, new / files.RUNS / name)
                 except FileNotFoundError as error:
                     raise StoreCorrupt(f"the run {run.name} of {directory} is missing: the store is damaged; run verify") from error
-                files.sync(new / files.RUNS / run.name)
+                files.sync(new / files.RUNS / name)
+                copy.execute("UPDATE run SET name = ? WHERE seq = ?", (name, run.seq))
+            copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
+            copy.commit()
     for path in (new / files.LEDGER, new / files.RUNS, new):
         files.sync(path)
 
@@ -128,11 +147,14 @@ def _raise_epoch(copy: Path, replaced: Path | None) -> None:
     epoch = 0
     if replaced is not None:
         try:
-            with closing(sqlite3.connect(f"file:{_quoted(replaced)}?mode=rw", uri=True)) as db:
+            with closing(sqlite3.connect(f"file:{_quoted(replaced)}?mode=rw", uri=True, timeout=PATIENCE)) as db:
                 epoch = scalar(db, "SELECT n FROM counter WHERE name = 'epoch'") or 0
-                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # its log must not be taken for one of the new ledger
+                # its log goes before it does: a crash in between must leave it with all that it has acknowledged
+                is_read = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error:
-            epoch = 0  # damaged: that is why it is replaced
+            epoch = is_read = 0  # damaged: that is why it is replaced
+        if is_read:
+            raise StoreUnavailable(f"the store {replaced.parent} is being read for more than {PATIENCE:g} s: try again later")
     with closing(sqlite3.connect(copy)) as db:
         db.execute("UPDATE counter SET n = max(n, ?) WHERE name = 'epoch'", (epoch,))
         db.commit()
@@ -144,16 +166,21 @@ def _put(new: Path, directory: Path, there: bool) -> None:
     for run in sorted((new / files.RUNS).iterdir()):
         os.replace(run, directory / files.RUNS / run.name)
     files.sync(directory / files.RUNS)
-    if there:
-        held = FairLock(new)  # new ones, held before anybody can see them
-        held.acquire(1.0)
-        try:
-            for name in files.LOCKS:
-                os.replace(new / name, directory / name)
-            for suffix in ("-wal", "-shm"):
-                (directory / f"{files.LEDGER}{suffix}").unlink(missing_ok=True)
-            files.publish(new / files.LEDGER, directory)
-        finally:
-            held.close()
-    else:
+    if not there:
         files.publish(new / files.LEDGER, directory)
+        return
+    with ExitStack() as held:
+        _replace_locks(new, directory, held)
+        for suffix in ("-wal", "-shm"):
+            (directory / f"{files.LEDGER}{suffix}").unlink(missing_ok=True)
+        _replace_locks(new, directory, held)  # who came in between has a log that is gone now, and is told too
+        files.publish(new / files.LEDGER, directory)
+
+
+def _replace_locks(new: Path, directory: Path, held: ExitStack) -> None:
+    """By new ones, held before anybody can see them."""
+    lock = FairLock(new)
+    held.callback(lock.close)
+    lock.acquire(1.0)
+    for name in files.LOCKS:
+        os.replace(new / name, directory / name)

@@ -6,14 +6,18 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import time
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
 
 LEDGER = "ledger.db"
 RUNS = "runs"
+#: What a store is made as, before it is one: a file, or (a restore) a folder.
+NEW, RESTORED = "new-", "-restored"
 LOCKS = ("turn.lock", "write.lock")
 #: errno of a disk, or a share of it, without room.
 FULL = frozenset([errno.ENOSPC, errno.EDQUOT])
@@ -56,8 +60,9 @@ def locate(path: Path, *, create: bool) -> bool:
         if ledger.stat().st_size == 0:
             raise StoreCorrupt(f"{ledger} is empty: the store's ledger is gone. Restore it from a backup, or remove {path} to start anew")
         return True
-    leftover = sorted(p.name for p in path.iterdir() if not _is_ours_and_harmless(p.name)) if path.is_dir() else []
-    if any(name.startswith(LEDGER) for name in leftover):
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+    leftover = [name for name in names if not _is_ours_and_harmless(name, names)]
+    if any(name.startswith(LEDGER) or name == RUNS for name in leftover):
         raise StoreCorrupt(f"{path} has {', '.join(leftover)} but no {LEDGER}: restore it from a backup, or remove {path} to start anew")
     if not create:
         raise StoreUnavailable(f"there is no store at {path}: push something into it first, or correct the path")
@@ -70,9 +75,20 @@ def locate(path: Path, *, create: bool) -> bool:
     return False
 
 
-def _is_ours_and_harmless(name: str) -> bool:
-    """Locks, and what a creation that was killed left behind."""
-    return name in LOCKS or name.startswith("new-")
+def _is_ours_and_harmless(name: str, beside: Sequence[str]) -> bool:
+    """Locks, and what a creation or a restore that was killed left behind."""
+    if name == RUNS:
+        return any(other.startswith(NEW) and other.endswith(RESTORED) for other in beside)
+    return name in LOCKS or name.startswith(NEW)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Of creations and restores that were killed. The caller has the lock."""
+    for path in directory.glob(f"{NEW}*"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def refuse_network(path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from urlsieve._kernel._core import siphash24
+from urlsieve._kernel._core import FingerprintMap, siphash24
 from urlsieve.errors import StoreCorrupt, StoreFull, StoreUnavailable, UrlsieveError
 from urlsieve.stores.embedded.files import FairLock, NoLock
 
@@ -25,6 +25,9 @@ CHUNK = 500
 NOTABLE_WAIT = 0.02
 #: Different reasons counted by name, of each kind.
 MOST_REASONS = 200
+#: Bytes of a record of the journal, and of a row of records at most.
+RECORD = 24
+LONGEST_ROW = RECORD << 18
 _FULL, _NORMAL = 2, 1
 
 
@@ -81,6 +84,7 @@ class Transaction:
         self.db = db
         self._view, self._writing, self._caught_up = view, writing, False
         self.marks: list[bytes] = []  # blocks of records for the journal: what became seen, or is no longer
+        self._own, self._mapped = FingerprintMap(), 0
         self.journaled = 0  # records in the journal when it ended, if it has added some
         self.waited = waited  # seconds between the call and its turn to write: the caller's `now` is older by so much
         self.execute = db.execute
@@ -97,6 +101,13 @@ class Transaction:
             self._view.catch_up(self.db, writing=self._writing)
             self._caught_up = True
         return self._view
+
+    def own_marks(self) -> FingerprintMap:
+        """What this transaction itself has marked so far."""
+        for records in self.marks[self._mapped :]:
+            self._own.set_many(records)
+        self._mapped = len(self.marks)
+        return self._own
 
     def rows(self, head: str, values: Sequence[Any], tail: str = "") -> list[Any]:
         """All rows of `head (?, ?, …) tail` over chunks of `values`; none for no values."""
@@ -138,14 +149,20 @@ class Transaction:
                 name = name if many < MOST_REASONS else f"{kind}.other"
             self.execute("INSERT INTO tally (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = n + excluded.n", (name, by))
 
+    def _flush_marks(self) -> None:
+        """In rows of some megabytes: SQLite refuses a value of a gigabyte, and a reader has memory for a row."""
+        records = memoryview(b"".join(self.marks))
+        for start in range(0, len(records), LONGEST_ROW):
+            part = records[start : start + LONGEST_ROW]
+            row = (self.take("journal"), checksum(bytes(part)), part)
+            self.execute("INSERT INTO journal (id, checksum, records) VALUES (?, ?, ?)", row)
+        self.count("journaled", len(records) // RECORD)
+        self.journaled = self.value("journaled")
+
     def flush(self) -> None:
         self._flush_tallies()
         if self.marks:
-            records = b"".join(self.marks)
-            row = (self.take("journal"), checksum(records), records)
-            self.execute("INSERT INTO journal (id, checksum, records) VALUES (?, ?, ?)", row)
-            self.count("journaled", len(records) // 24)
-            self.journaled = self.value("journaled")
+            self._flush_marks()
         changed = [(name, by) for name, by in self._deltas.items() if by]
         if changed:
             self.executemany(
@@ -168,6 +185,8 @@ class Ledger:
         self._synchronous = -1
         self.writes = 0
         self.closed = False
+        self._path = path
+        self._identity = _identity(path)
         try:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=patience, cached_statements=512)
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -178,11 +197,17 @@ class Ledger:
             self._db.execute("PRAGMA foreign_keys = OFF")
         except sqlite3.Error as error:
             raise translate(error, where) from error
+        try:
+            self._still_there()  # it is this file that was opened
+        except UrlsieveError:
+            self._db.close()
+            raise
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """No transaction: each statement sees the newest commit."""
         self._check()
+        self._still_there()
         with self._thread:
             try:
                 yield self._db
@@ -192,20 +217,26 @@ class Ledger:
     @contextmanager
     def look(self) -> Iterator[Transaction]:
         """A transaction that only reads: all of it sees one commit."""
-        with self.read() as db, snapshot(db):
-            yield Transaction(db, self.seen)
+        try:
+            with self.read() as db, snapshot(db):
+                yield Transaction(db, self.seen)
+        except StoreCorrupt:
+            self._still_there()  # a run that is missing may be one of a store that was replaced just now
+            raise
 
     @contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """One atomic step. Durable when it ends, unless `durable` is False or the store was opened so."""
+    def write(self, *, durable: bool = True, synced: bool = False) -> Iterator[Transaction]:
+        """One atomic step. Durable when it ends, unless `durable` is False or the store was opened so; `synced`: durable anyway."""
         self._check()
         asked = time.monotonic()
         with self._thread:
             self._check()
             try:
                 self._lock.acquire(self._patience)
+                self._still_there()
                 waited = time.monotonic() - asked
-                yield from self._transaction(_FULL if durable and self._durable else _NORMAL, waited if waited > NOTABLE_WAIT else 0.0)
+                level = _FULL if synced or (durable and self._durable) else _NORMAL
+                yield from self._transaction(level, waited if waited > NOTABLE_WAIT else 0.0)
             except sqlite3.Error as error:
                 raise translate(error, self.where) from error
             finally:
@@ -215,8 +246,9 @@ class Ledger:
         if synchronous != self._synchronous:
             self._db.execute(f"PRAGMA synchronous = {synchronous}")
             self._synchronous = synchronous
-        self._db.execute("BEGIN IMMEDIATE")
+        nested = self._db.in_transaction  # a signal handler in the middle of another: refused, and that one stays whole
         try:
+            self._db.execute("BEGIN IMMEDIATE")  # inside: an interruption may come right after it
             tx = Transaction(self._db, self.seen, writing=True, waited=waited)
             yield tx
             tx.flush()
@@ -224,7 +256,7 @@ class Ledger:
             for action in tx.after_commit:
                 action()
         except BaseException as error:
-            if self._db.in_transaction:  # a full disk has already rolled back
+            if self._db.in_transaction and not nested:  # a full disk has already rolled back
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error) and _is_full(error):
                 self._empty_log()
@@ -245,6 +277,11 @@ class Ledger:
         if self.closed:
             raise StoreUnavailable(f"the store {self.where} is closed")
 
+    def _still_there(self) -> None:
+        """Whoever removes or replaces the file of an open ledger must not make it answer for the new one, or acknowledge into nothing."""
+        if self._identity != _identity(self._path):
+            raise StoreUnavailable(f"the store {self.where} was removed or replaced while it was open: open it anew")
+
     def changed(self) -> tuple[int, int]:
         with self.read() as db:
             return self.writes, db.execute("PRAGMA data_version").fetchone()[0]
@@ -264,6 +301,19 @@ class Ledger:
                 self._lock.close()
 
 
+def _identity(path: str) -> tuple[int, int] | None:
+    """None: there is no such file."""
+    if path == ":memory:":
+        return 0, 0
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreUnavailable(f"cannot look at {path}: {error.strerror}") from error
+    return found.st_ino, found.st_dev
+
+
 def scalar(db: sqlite3.Connection, sql: str, parameters: Iterable[Any] = ()) -> Any:
     row = db.execute(sql, tuple(parameters)).fetchone()
     return None if row is None else row[0]
@@ -272,9 +322,10 @@ def scalar(db: sqlite3.Connection, sql: str, parameters: Iterable[Any] = ()) -> 
 @contextmanager
 def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     """All statements inside see one commit."""
-    db.execute("BEGIN")
+    nested = db.in_transaction
     try:
+        db.execute("BEGIN")
         yield
     finally:
-        if db.in_transaction:
+        if db.in_transaction and not nested:
             db.execute("ROLLBACK")

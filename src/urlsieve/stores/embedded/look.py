@@ -11,6 +11,7 @@ from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import SELECT, Group, load_one
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot
+from urlsieve.stores.embedded.sites import site_id as site_id_of
 
 SLICE = 200
 _WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_WITHOUT_TEXT: "dead"}
@@ -88,50 +89,51 @@ def ready(tx: Transaction, now: float, group_ids: Sequence[int] | None) -> tuple
 
 
 def sites(ledger: Ledger) -> Iterator[SiteRow]:
-    """In slices: no read is open between two of them."""
-    last = -(2**63)
-    rows: list[Any] = [None]
-    while rows:
-        with ledger.look() as tx:
-            _ = tx.seen  # before anything else is read
-            rows = tx.execute("SELECT id, name, lim FROM site WHERE id > ? ORDER BY id LIMIT ?", (last, SLICE)).fetchall()
-            found = [_site(tx, *row) for row in rows]
-        yield from found
-        last = rows[-1][0] if rows else last
+    """In the order of the seen set and in slices: no read is open between two of them."""
+    for first, last in seen.SITES_IN_ORDER:
+        rows: list[Any] = [None]
+        while rows and first <= last:
+            with ledger.look() as tx:
+                _ = tx.seen  # before anything else is read
+                rows = tx.execute(f"{_SITE} BETWEEN ? AND ? ORDER BY id LIMIT ?", (first, last, SLICE)).fetchall()
+                found = _counted(tx, rows)
+            yield from found
+            first = rows[-1][0] + 1 if rows else first
 
 
 def site(tx: Transaction, site_id: int) -> SiteRow | None:
     _ = tx.seen  # before anything else is read
-    row = tx.execute("SELECT id, name, lim FROM site WHERE id = ?", (site_id,)).fetchone()
-    return None if row is None else _site(tx, *row)
+    rows = tx.execute(f"{_SITE} = ?", (site_id,)).fetchall()
+    return next(iter(_counted(tx, rows)), None)
+
+
+_SITE = "SELECT id, name, lim FROM site WHERE id"
 
 
 #: Texts by state; done is what is neither held nor pending.
 _STATES = (
-    "SELECT coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END), count(DISTINCT t.id) FROM text t LEFT JOIN held h ON h.id = t.id "
+    "SELECT t.id, coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END) FROM text t LEFT JOIN held h ON h.id = t.id "
     f"LEFT JOIN moved m ON m.id = t.id LEFT JOIN pending p ON {queue.PLACE} WHERE t.id IN"
 )
+_WORDS = tuple(state.name.lower() for state in State)
 
 
-def _site(tx: Transaction, site_id: int, name: str, limit: int | None) -> SiteRow:
-    have: dict[str, int] = {}
-    for pairs in seen.of_site(tx, site_id):
-        for _, entry in pairs:
-            if entry <= 0:
-                have[_WITHOUT_ROW[entry]] = have.get(_WITHOUT_ROW[entry], 0) + 1
-        for state, many in tx.rows(_STATES, [entry for _, entry in pairs if entry > 0], "GROUP BY 1"):
-            word = State(state).name.lower()
-            have[word] = have.get(word, 0) + many
-    return SiteRow(
-        name,
-        sum(have.values()),
-        have.get("pending", 0),
-        have.get("leased", 0),
-        have.get("delayed", 0),
-        have.get("done", 0),
-        have.get("dead", 0),
-        limit,
-    )
+def _counted(tx: Transaction, rows: Sequence[tuple[int, str, int | None]]) -> list[SiteRow]:
+    """Sites that follow one another, by (id, name, limit), in one walk through their URLs."""
+    have: dict[int, dict[str, int]] = {row[0]: {} for row in rows}
+    for pairs in seen.of_sites(tx, rows[0][0], rows[-1][0]) if rows else ():
+        states = {number: _WORDS[state] for number, state in tx.rows(_STATES, [entry for _, entry in pairs if entry > 0])}
+        for key, entry in pairs:
+            word = _WITHOUT_ROW.get(entry) if entry <= 0 else states.get(entry)
+            of = have.get(site_id_of(key))
+            if word is not None and of is not None:  # else the store is damaged, which is for verify to say
+                of[word] = of.get(word, 0) + 1
+    return [_site_row(name, have[number], limit) for number, name, limit in rows]
+
+
+def _site_row(name: str, have: dict[str, int], limit: int | None) -> SiteRow:
+    pending, leased, delayed, done, dead = (have.get(word, 0) for word in _WORDS)
+    return SiteRow(name, sum(have.values()), pending, leased, delayed, done, dead, limit)
 
 
 def groups(ledger: Ledger) -> Iterator[GroupRow]:

@@ -59,10 +59,9 @@ def shelf_of(header: Header, directory: Path | None) -> Shelf:
 
 def make(directory: Path, header: Header, policy: Policy) -> None:
     """Made aside and published whole, so that a kill leaves either no store or a complete one. The caller has the lock."""
-    for old in directory.glob("new-*"):
-        old.unlink()
     new = directory / f"new-{os.getpid()}.db"
     try:
+        files.remove_leftovers(directory)
         with closing(sqlite3.connect(new, isolation_level=None)) as db:
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {SCHEMA}")

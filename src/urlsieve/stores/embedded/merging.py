@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from urlsieve._kernel._core import Run
 from urlsieve.errors import UrlsieveError
@@ -22,6 +23,10 @@ LONGEST_JOURNAL = 1 << 16
 FAN_OUT = 4
 #: With so many runs to be merged a process that ends does it before it goes: otherwise short-lived ones would pile them up.
 MOST_LEFT = 2 * FAN_OUT
+
+
+#: What a step may fail with and be tried again; RuntimeError: no thread can be started.
+_FAILURES = (UrlsieveError, OSError, MemoryError, RuntimeError)
 
 
 class Stopped(Exception):
@@ -49,7 +54,7 @@ class Merging:
             try:
                 self._rotate()
                 self.trouble = None
-            except (UrlsieveError, OSError) as error:
+            except _FAILURES as error:
                 self.trouble = f"the journal could not become a run: {error}"
                 self._next_try = journaled + LONGEST_JOURNAL
                 return
@@ -70,10 +75,17 @@ class Merging:
                 tx.count("manifest")
         except BaseException:
             if made is not None:
-                self._shelf.remove([made.name])
+                self._discard(made)
             raise
         if not made.keys:
             self._shelf.remove([made.name])
+
+    def _discard(self, made: Made) -> None:
+        """Of a step that failed. It may have been interrupted after its commit: what the ledger names is never removed, and where the
+        ledger does not say, the next opening cleans up."""
+        with suppress(UrlsieveError), self._ledger.read() as db:
+            if made.name not in {named.name for named in manifest(db)}:
+                self._shelf.remove([made.name])
 
     # -- runs
 
@@ -81,18 +93,22 @@ class Merging:
         """Merges in a thread of its own, if there is something to merge."""
         if self._thread is not None and self._thread.is_alive():
             return
-        with self._ledger.read() as db:
-            if choose(manifest(db)) is None:
-                return
-        self._thread = threading.Thread(target=self._run, name="urlsieve merge", daemon=True)
-        self._thread.start()
+        try:
+            with self._ledger.read() as db:
+                if choose(manifest(db)) is None:
+                    return
+            thread = threading.Thread(target=self._run, name="urlsieve merge", daemon=True)
+            thread.start()
+            self._thread = thread
+        except _FAILURES as error:
+            self.trouble = f"runs could not be merged: {error}"
 
     def _run(self) -> None:
         try:
             self.merge()
         except Stopped:
             return
-        except (UrlsieveError, OSError, MemoryError) as error:
+        except _FAILURES as error:
             self.trouble = f"runs could not be merged: {error}"
 
     def merge(self, *, everything: bool = False) -> None:
@@ -114,13 +130,13 @@ class Merging:
     def _merge(self, chosen: Sequence[Named], *, older: bool) -> None:
         made = self._shelf.write(self._merged(chosen, older))
         try:
-            with self._ledger.write() as tx:
+            with self._ledger.write(synced=True) as tx:  # before the old ones go: a power cut must not bring their names back
                 tx.executemany("DELETE FROM run WHERE seq = ?", [(named.seq,) for named in chosen])
                 if made.keys:  # in the place of the newest of them
                     tx.execute("INSERT INTO run (seq, name, keys, size) VALUES (?, ?, ?, ?)", (chosen[0].seq, *made))
                 tx.count("manifest")
         except BaseException:
-            self._shelf.remove([made.name])
+            self._discard(made)
             raise
         self._shelf.remove([named.name for named in chosen] + ([] if made.keys else [made.name]))
 
@@ -137,10 +153,17 @@ class Merging:
     # -- begin and end
 
     def clean(self) -> None:
-        """Removes what a crash left behind. Only where something lies that the ledger does not name is anything locked."""
+        """Removes what a crash left behind. Only where something lies that the ledger does not name is anything locked. A store whose
+        strays cannot be removed (its disk is full, or read-only) opens all the same."""
         with self._ledger.read() as db:
-            if not self._shelf.strays({named.name for named in manifest(db)}):
-                return
+            names = {named.name for named in manifest(db)}
+        try:
+            if self._shelf.strays(names):
+                self._clean()
+        except (UrlsieveError, OSError) as error:
+            self.trouble = f"what a crash left behind could not be removed: {error}"
+
+    def _clean(self) -> None:
         lock = self._shelf.alone()
         if lock is None:
             return  # they are of a merge that goes on
@@ -154,11 +177,16 @@ class Merging:
         """Stops the thread; its half-written run is removed. Too many runs are merged first."""
         if self._thread is None or self._pid != os.getpid():  # a fork has no threads
             return
-        with self._ledger.read() as db:
-            chosen = choose(manifest(db))
-        if chosen is None or len(chosen) < MOST_LEFT:
+        if not self._are_too_many():
             self._stop.set()
         self._thread.join()
+
+    def _are_too_many(self) -> bool:
+        try:
+            with self._ledger.read() as db:
+                return len(choose(manifest(db)) or ()) >= MOST_LEFT
+        except UrlsieveError:
+            return False  # removed, replaced or damaged: nothing to be merged in it
 
 
 def tier(keys: int) -> int:

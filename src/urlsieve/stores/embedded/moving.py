@@ -12,6 +12,7 @@ from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Ledger, Transaction
 from urlsieve.stores.embedded.queue import Spot
+from urlsieve.stores.embedded.runs import FIRST
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 
 SLICE = 1000
@@ -82,10 +83,12 @@ def _held_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[li
 
 
 def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, *, texts: bool) -> Iterator[Entry]:
-    for pairs in seen.scan(ledger):
-        ids = [entry for _, entry in pairs if entry > 0 and entry not in given] if texts else []
-        found = dict(_slice(ledger, ids))
-        names = _site_names(ledger, [fp for fp, entry in pairs if entry <= 0])
+    at: bytes | None = FIRST
+    while at is not None:
+        with ledger.look() as tx:  # marks and texts of one moment: one that is done meanwhile may lose its text
+            pairs, at = seen.part(tx, at)
+            found = _full(tx, [entry for _, entry in pairs if entry > 0 and entry not in given]) if texts else {}
+            names = _site_names(tx, [fp for fp, entry in pairs if entry <= 0])
         for fp, entry in pairs:
             if entry > 0:
                 full = found.get(entry)
@@ -95,9 +98,8 @@ def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, *,
                 yield Entry(fp, _WITHOUT_TEXT[entry], names.get(site_id(fp), ""))
 
 
-def _site_names(ledger: Ledger, keys: Sequence[bytes]) -> dict[int, str]:
-    with ledger.look() as tx:
-        return dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(key) for key in keys})))
+def _site_names(tx: Transaction, keys: Sequence[bytes]) -> dict[int, str]:
+    return dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(key) for key in keys})))
 
 
 def _slice(ledger: Ledger, ids: Sequence[int]) -> Iterator[tuple[int, Entry]]:

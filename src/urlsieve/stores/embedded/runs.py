@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from urlsieve._kernel._core import Run, RunWriter, merge_records
-from urlsieve.errors import StoreCorrupt
+from urlsieve.errors import StoreCorrupt, StoreUnavailable
 from urlsieve.stores.embedded.files import FileLock, sync
 
 FIRST = bytes(16)
@@ -33,7 +33,7 @@ class Shelf(Protocol):
     """Where runs lie."""
 
     def open(self, name: str) -> Run:
-        """FileNotFoundError if it is not there, StoreCorrupt if it cannot be one of ours."""
+        """FileNotFoundError or NotADirectoryError if it is not there, StoreCorrupt if it cannot be one of ours."""
 
     def write(self, blocks: Iterable[bytes]) -> Made:
         """Durable when it returns; nothing is left when it fails. `blocks`: sorted records without equals."""
@@ -56,6 +56,11 @@ def merged(sources: Sequence[Run | bytes], *, tombstones: bool, start: bytes = F
             yield records
 
 
+def fresh_name() -> str:
+    """That no other run has, of any store."""
+    return f"{secrets.token_hex(8)}.run"
+
+
 class Folder:
     """Runs as files."""
 
@@ -63,15 +68,19 @@ class Folder:
         self._place, self._owner = place, owner
 
     def open(self, name: str) -> Run:
-        with (self._place / name).open("rb") as file:
-            try:
+        try:
+            with (self._place / name).open("rb") as file:
                 return Run(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), owner=self._owner)
-            except ValueError as error:
-                raise damaged(self._place / name, error) from error
+        except ValueError as error:
+            raise damaged(self._place / name, error) from error
+        except (FileNotFoundError, NotADirectoryError):
+            raise
+        except OSError as error:
+            raise StoreUnavailable(f"cannot read the run {self._place / name}: {error.strerror}") from error
 
     def write(self, blocks: Iterable[bytes]) -> Made:
         self._place.mkdir(exist_ok=True)
-        name = f"{secrets.token_hex(8)}.run"
+        name = fresh_name()
         new = self._place / f"new-{name}"
         writer = RunWriter(owner=self._owner)
         try:
@@ -83,11 +92,12 @@ class Folder:
                 os.fsync(file.fileno())
                 size = file.tell()
             os.replace(new, self._place / name)
+            sync(self._place)
+            sync(self._place.parent)
         except BaseException:
             new.unlink(missing_ok=True)
+            (self._place / name).unlink(missing_ok=True)
             raise
-        sync(self._place)
-        sync(self._place.parent)
         return Made(name, writer.count, size)
 
     def remove(self, names: Iterable[str]) -> None:

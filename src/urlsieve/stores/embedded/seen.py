@@ -13,22 +13,23 @@ import sqlite3
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from urlsieve._kernel._core import TOMBSTONE, FingerprintMap, Run, merge_records
+from urlsieve._kernel._core import ABSENT, TOMBSTONE, FingerprintMap, Run, merge_records
 from urlsieve.errors import StoreCorrupt
 from urlsieve.stores.embedded.ledger import checksum
 from urlsieve.stores.embedded.runs import FIRST, Shelf, damaged
 
 if TYPE_CHECKING:
-    from urlsieve.stores.embedded.ledger import Ledger, Transaction
+    from urlsieve.stores.embedded.ledger import Transaction
 
 #: Entries that are not the id of a text: done without text, known (imported, never accepted), dead without text.
 DONE_WITHOUT_TEXT, KNOWN, DEAD_WITHOUT_TEXT = 0, -1, -2
 #: Everything below is none: absent, or forgotten.
 LEAST = DEAD_WITHOUT_TEXT
-#: Records per step of a listing.
-SLICE = 4096
+#: Records per step of a listing; of a site's first step, for most sites have a few.
+SLICE, FIRST_SLICE = 4096, 16
 record = struct.Struct("<16sq").pack
 _unpack = struct.Struct("<16sq").iter_unpack
 _LONGEST_MISS = 5
@@ -67,7 +68,7 @@ class Seen:
             try:
                 self._catch_up(db)
                 return
-            except FileNotFoundError as error:
+            except (FileNotFoundError, NotADirectoryError) as error:
                 if writing or attempt == _LONGEST_MISS - 1:
                     raise StoreCorrupt(f"the run {error.filename} of the store {self._where} is missing: restore a backup") from error
                 db.execute("ROLLBACK")
@@ -104,7 +105,7 @@ class Seen:
                 run.get_many(fingerprints, values)
         return memoryview(values).cast("q")
 
-    def slice(self, start: bytes, limit: int = SLICE) -> tuple[bytes, bytes | None]:
+    def slice(self, start: bytes, limit: int) -> tuple[bytes, bytes | None]:
         """Records from `start` on, at most `limit`, and where to go on."""
         try:
             return merge_records([self.recent(), *(run for _, run in self.runs)], start, limit, tombstones=False)
@@ -127,8 +128,8 @@ def entries(tx: Transaction, fingerprints: bytes) -> Sequence[int]:
     values = tx.seen.entries(fingerprints)
     if not tx.marks:
         return values
-    ours = dict(pair for records in tx.marks for pair in _unpack(records))  # of this transaction itself
-    return [ours.get(key, value) for key, value in zip(split(fingerprints), values, strict=True)]
+    ours = memoryview(tx.own_marks().get_many(fingerprints)).cast("q")
+    return [value if own == ABSENT else own for own, value in zip(ours, values, strict=True)]
 
 
 def split(fingerprints: bytes) -> list[bytes]:
@@ -165,13 +166,32 @@ def _mark(tx: Transaction, keys: Sequence[bytes], entries: Sequence[int]) -> Non
 
 def of_site(tx: Transaction, site_id: int) -> Iterator[list[tuple[bytes, int]]]:
     """All (fingerprint, entry) of one site as they were when the transaction began, in order, slice by slice."""
-    half = site_id.to_bytes(8, "little", signed=True)
-    at: bytes | None = half + bytes(8)
-    while at is not None and at[:8] == half:
-        records, at = tx.seen.slice(at)
-        pairs = [pair for pair in _unpack(records) if pair[0][:8] == half]
+    return of_sites(tx, site_id, site_id)
+
+
+def of_sites(tx: Transaction, first: int, last: int) -> Iterator[list[tuple[bytes, int]]]:
+    """The same of all sites from one to another in the order of the set: see `SITES_IN_ORDER`."""
+    at: bytes | None = _half(first) + bytes(8)
+    end, many = last % 2**64, FIRST_SLICE
+    while at is not None and _number(at) <= end:
+        pairs, at = part(tx, at, many)
+        many = min(4 * many, SLICE)
+        if pairs and _number(pairs[-1][0]) > end:
+            pairs = list(takewhile(lambda pair: _number(pair[0]) <= end, pairs))
         if pairs:
             yield pairs
+
+
+#: Ids of sites, which are signed, as (first, last) of stretches in the order in which the set has their URLs.
+SITES_IN_ORDER = ((0, 2**63 - 1), (-(2**63), -1))
+
+
+def _half(site_id: int) -> bytes:
+    return site_id.to_bytes(8, "little", signed=True)
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[:8], "little")
 
 
 def count_of_site(tx: Transaction, site_id: int) -> int:
@@ -179,22 +199,16 @@ def count_of_site(tx: Transaction, site_id: int) -> int:
     return sum(entry != KNOWN for pairs in of_site(tx, site_id) for _, entry in pairs)
 
 
-def scan(ledger: Ledger) -> Iterator[list[tuple[bytes, int]]]:
-    """All (fingerprint, entry), in order, slice by slice; no read is open between two of them."""
+def part(tx: Transaction, start: bytes, limit: int = SLICE) -> tuple[list[tuple[bytes, int]], bytes | None]:
+    """(fingerprint, entry) from `start` on, and where to go on. Between two transactions the set may change: that is no snapshot."""
+    records, at = tx.seen.slice(start, limit)
+    return list(_unpack(records)), at
+
+
+def scan(tx: Transaction) -> Iterator[list[tuple[bytes, int]]]:
+    """All (fingerprint, entry) as one transaction has them, in order, slice by slice."""
     at: bytes | None = FIRST
     while at is not None:
-        with ledger.look() as tx:
-            records, at = tx.seen.slice(at)
-        if records:
-            yield list(_unpack(records))
-
-
-def scan_in(tx: Transaction) -> Iterator[list[tuple[bytes, int]]]:
-    """The same inside one transaction."""
-    at: bytes | None = FIRST
-    while at is not None:
-        records, at = tx.seen.slice(at)
-        if records:
-            yield list(_unpack(records))
-
-
+        pairs, at = part(tx, at)
+        if pairs:
+            yield pairs

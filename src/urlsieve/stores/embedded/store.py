@@ -345,6 +345,8 @@ class EmbeddedStore:
         return self._ledger.changed()
 
     def close(self) -> None:
-        if not self._ledger.closed:
-            self._merging.close()
-        self._ledger.close()
+        try:
+            if not self._ledger.closed:
+                self._merging.close()
+        finally:
+            self._ledger.close()

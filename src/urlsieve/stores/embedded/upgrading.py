@@ -37,6 +37,8 @@ def upgrade(directory: Path, *, progress: Callable[[int], object] = lambda done:
                 db.execute("PRAGMA synchronous = FULL")
                 if before == 1 or mark_of(db) == "1":
                     before = 1
+                    _begin_from_1(db)
+                    _name_the_schema(db, directory)
                     _from_1(db, shelf_of(read_header(db, str(directory)), directory), progress)
         except sqlite3.Error as error:
             raise translate(error, str(directory)) from error
@@ -50,21 +52,32 @@ def upgrade(directory: Path, *, progress: Callable[[int], object] = lambda done:
         lock.close()
 
 
-def _from_1(db: sqlite3.Connection, shelf: Shelf, progress: Callable[[int], object]) -> None:
-    """The table `seen` becomes runs."""
+def _begin_from_1(db: sqlite3.Connection) -> None:
+    """Whoever of the older program still has the store open finds no table `seen` from now on, so that it cannot add to what was moved."""
+    db.execute("BEGIN IMMEDIATE")
     if mark_of(db) is None:
-        db.execute("BEGIN IMMEDIATE")
         db.execute("CREATE TABLE journal (id INTEGER PRIMARY KEY, checksum BLOB NOT NULL, records BLOB NOT NULL)")
         db.execute("CREATE TABLE run (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, keys INTEGER NOT NULL, size INTEGER NOT NULL)")
         db.execute("INSERT INTO meta (name, value) VALUES ('upgrading', '1'), ('upgraded to', x'')")
         db.execute(f"PRAGMA user_version = {SCHEMA}")
-        db.execute("COMMIT")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # into the file's head, where other programs look
+    if scalar(db, "SELECT 1 FROM sqlite_master WHERE name = 'seen'"):
+        db.execute("ALTER TABLE seen RENAME TO old_seen")
+    db.execute("COMMIT")
+
+
+def _name_the_schema(db: sqlite3.Connection, directory: Path) -> None:
+    """From the log into the file's head, where programs look before they open it."""
+    if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        raise StoreUnavailable(f"somebody reads the store {directory}: stop its workers and run upgrade again, it goes on")
+
+
+def _from_1(db: sqlite3.Connection, shelf: Shelf, progress: Callable[[int], object]) -> None:
+    """The table `seen` becomes runs."""
     shelf.remove(shelf.strays({named.name for named in manifest(db)}))  # of a step that was killed
     done = sum(named.keys for named in manifest(db))
     while True:
         last = scalar(db, "SELECT value FROM meta WHERE name = 'upgraded to'")
-        rows = db.execute("SELECT fp, entry FROM seen WHERE fp > ? ORDER BY fp LIMIT ?", (last, STEP)).fetchall()
+        rows = db.execute("SELECT fp, entry FROM old_seen WHERE fp > ? ORDER BY fp LIMIT ?", (last, STEP)).fetchall()
         if not rows:
             break
         some = FingerprintMap()
@@ -77,7 +90,7 @@ def _from_1(db: sqlite3.Connection, shelf: Shelf, progress: Callable[[int], obje
         done += made.keys
         progress(done)
     db.execute("BEGIN IMMEDIATE")
-    db.execute("DROP TABLE seen")
+    db.execute("DROP TABLE old_seen")
     db.execute("INSERT INTO counter (name, n) VALUES ('run', (SELECT coalesce(max(seq), 0) FROM run)), ('manifest', 1)")
     db.execute("DELETE FROM meta WHERE name IN ('upgrading', 'upgraded to')")
     db.execute("COMMIT")

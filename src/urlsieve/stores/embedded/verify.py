@@ -59,7 +59,7 @@ class _Marks:
         self.by_kind = dict.fromkeys((1, seen.DONE_WITHOUT_TEXT, seen.KNOWN, seen.DEAD_WITHOUT_TEXT), 0)
         self.of_site = dict.fromkeys(limited, 0)
         self.matched = 0
-        for pairs in seen.scan_in(tx):
+        for pairs in seen.scan(tx):
             texts = dict(tx.rows("SELECT id, fp FROM text WHERE id IN", [entry for _, entry in pairs if entry > 0]))
             for fp, entry in pairs:
                 kind = min(entry, 1)

@@ -14,7 +14,7 @@ from sieve_lab import check_conservation, pages
 from urlsieve import StoreUnavailable, testing
 from urlsieve.stores.embedded import merging, runs
 from urlsieve.stores.embedded.merging import FAN_OUT, LONGEST_JOURNAL, choose, tier
-from urlsieve.stores.embedded.seen import Named, manifest
+from urlsieve.stores.embedded.seen import Named, Seen, manifest
 
 
 @pytest.fixture
@@ -314,3 +314,24 @@ def test_a_reader_meets_runs_that_are_merged_away_while_it_reads(fast_path, smal
         finally:
             stop.set()
             thread.join()
+
+
+def test_a_listing_of_many_small_sites_walks_the_set_once(fast_path, small, monkeypatch):
+    """Site by site it would read a slice of thousands of URLs for each: 30 times as slow as in the table it replaced."""
+    with open_at(fast_path) as sieve:
+        sieve.push([f"http://h{number}.example/{page}" for number in range(600) for page in range(3)])
+        sieve.push(pages(5000, host="big.example"))
+        sieve.site("nothing.yet.example").limit = 7
+        sieve.mark(pages(2, host="known.example"), known=True)
+        sieve.done(sieve.pop(100))
+        settle_merges(sieve)
+        asked = []
+        real = Seen.slice
+        monkeypatch.setattr(Seen, "slice", lambda self, start, limit: asked.append(limit) or real(self, start, limit))
+        rows = {row.name: row for row in sieve.sites()}
+        assert len(asked) <= 40
+        assert 603 == len(rows)
+        assert {3} == {rows[f"h{number}.example"].seen for number in range(600)}
+        assert (5000, 2, 0, 7) == (*(rows[f"{name}.example"].seen for name in ("big", "known", "nothing.yet")), rows["nothing.yet.example"].limit)
+        assert 100 == sum(row.done for row in rows.values())
+        assert rows["big.example"] == sieve._store.site("big.example", sieve.canonicalizer.name_hash("big.example"))
