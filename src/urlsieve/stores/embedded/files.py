@@ -55,12 +55,13 @@ def locate(path: Path, *, create: bool) -> bool:
     """Checks the directory; True if it already holds a store. Makes the directory, not the store."""
     if path.exists() and not path.is_dir():
         raise StoreMismatch(f"{path} is a file; a store is a directory: name another place", "address")
+    # listed before the ledger is looked for: one that another makes in between is then seen
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
     ledger = path / LEDGER
     if ledger.exists():
         if ledger.stat().st_size == 0:
             raise StoreCorrupt(f"{ledger} is empty: the store's ledger is gone. Restore it from a backup, or remove {path} to start anew")
         return True
-    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
     leftover = [name for name in names if not _is_ours_and_harmless(name, names)]
     if any(name.startswith(LEDGER) or name == RUNS for name in leftover):
         raise StoreCorrupt(f"{path} has {', '.join(leftover)} but no {LEDGER}: restore it from a backup, or remove {path} to start anew")
