@@ -205,6 +205,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < OURS; i++) digest = one(programs[i], &work, text, length, digest);
         for (int i = OURS; i < PROGRAMS; i++) digest = foreign(programs[i], &work, text, length, digest);
         digest = lines(programs[below(2) ? 1 : PROGRAMS - 1], &work, text, length, digest);
+        digest = rule_round(&work, text, length, digest);
         hashes(text, length);
         set_rounds(&set, 0);
         set_rounds(&even, 1);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "work.h"
+
 #define CHECK(condition)                                                       \
     do {                                                                       \
         if (!(condition)) {                                                    \
@@ -23,6 +25,9 @@ static inline size_t below(size_t n) { return (size_t)(chance() % n); }
 
 /* The map, the writer, the reader on whole and on mutated files, and the merge. */
 uint64_t run_round(uint64_t digest);
+
+/* Rules, regular expressions and globs, on this text. */
+uint64_t rule_round(us_work *work, const uint8_t *text, size_t length, uint64_t digest);
 
 /* Each allocation of theirs is refused once. */
 void memory_round(void);

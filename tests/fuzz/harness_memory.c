@@ -5,6 +5,7 @@ The linker leads the allocations of everything in the harness through here (--wr
 
 #include "fpmap.h"
 #include "harness.h"
+#include "rules.h"
 #include "runmerge.h"
 #include "runwrite.h"
 
@@ -101,6 +102,29 @@ static void thin_reader(const uint8_t *records, const us_work *file) {
     us_run_free(&run);
 }
 
+/* A table of rules, a program with it and one URL through it. */
+static int thin_rules(size_t refused) {
+    static const char lines[] = "r\tb\te.com\t*a*b?*\nd\tsid\nd\t*x*y\nh\tm.e.com\twww.e.com\ns\nw\t^(/a[bc]+)(/.*)?$\t$1/$1\nc\nt\nr\te\tx.org\t\nk\n";
+    static const char url[] = "http://m.e.com/abXab/c?b=1&a=2&sid=3";
+    us_rules_error error;
+    us_work work;
+    us_key key = {0};
+    us_work_init(&work);
+    until_refusal = refused;
+    us_rules *rules = us_rules_new((const uint8_t *)lines, sizeof lines - 1, &error);
+    CHECK(rules != NULL || strcmp(error.what, "memory") == 0);
+    const us_options options = {.steps = 0x7f | US_STEP_DEDUP, .rules = rules};
+    us_program *program = rules == NULL ? NULL : us_program_new(&options);
+    enum us_status status = US_NO_MEMORY;
+    if (program != NULL) status = us_canonicalize(program, &work, (const uint8_t *)url, sizeof url - 1, 0, 0, &key);
+    until_refusal = 0;
+    CHECK(status == US_OK || status == US_NO_MEMORY);
+    us_program_free(program);
+    us_rules_free(rules);
+    us_work_free(&work);
+    return status != US_OK;
+}
+
 void memory_round(void) {
     static uint8_t records[US_RECORD * RECORDS];
     for (size_t i = 0; i < RECORDS; i++) {
@@ -108,6 +132,9 @@ void memory_round(void) {
         us_store_record(records + US_RECORD * i, &record);
     }
     size_t refused = 1;
+    while (thin_rules(refused)) refused++;
+    CHECK(refused > 20);
+    refused = 1;
     while (thin_map(records, refused)) refused++;
     CHECK(refused > 5);
     us_work file;

@@ -99,7 +99,11 @@ enum us_status us_canonicalize(const us_program *program, us_work *work, const u
     if (status == US_OK && (program->options.steps & US_STEPS_HEAD)) status = us_switch_head(&run, key);
     if (status == US_OK) status = us_path(&run);
     if (status == US_OK && (program->options.steps & US_STEPS_PATH)) us_tidy_path(&run, program->options.steps);
-    if (status == US_OK && program->options.rules != NULL) status = us_apply_rule(&run, key);
+    if (status == US_OK && program->options.rules != NULL) {
+        const uint8_t *site = run.key + key->site_start;
+        const size_t host = us_host_length(site, key->site_length);
+        if (us_may_have_rule(program->options.rules, site, host)) status = us_apply_rule(&run, key, host);
+    }
     if (status == US_OK) status = us_query(&run);
     if (status == US_OK && (program->options.trap_segments | program->options.trap_repeats | program->options.trap_names)) {
         status = us_check_traps(&run);

@@ -6,6 +6,7 @@ as the href that a WHATWG parser made of them, for which every step is the same 
 #ifndef US_CANONICAL_H
 #define US_CANONICAL_H
 
+#include "ascii.h"
 #include "program.h"
 #include "work.h"
 
@@ -66,7 +67,7 @@ enum us_status us_copy_head(us_run *run, us_key *key);    /* head.c: the same of
 enum us_status us_switch_head(us_run *run, us_key *key);  /* tidy.c: the switches of the authority */
 enum us_status us_path(us_run *run);                      /* path.c: dot segments, 4, 5 */
 void us_tidy_path(us_run *run, uint32_t steps);           /* tidy.c: the switches of the path */
-enum us_status us_apply_rule(us_run *run, us_key *key);   /* ruleapply.c: hosts, https and all that a rule does to the path */
+enum us_status us_apply_rule(us_run *run, us_key *key, size_t host);   /* ruleapply.c: hosts, https and all that a rule does to the path */
 enum us_status us_query(us_run *run);                     /* query.c: 4, 6 */
 enum us_status us_check_traps(us_run *run);               /* traps.c */
 
@@ -82,7 +83,11 @@ enum us_status us_more_room(us_run *run, size_t bytes);
 enum us_status us_keep_site(us_run *run, us_key *key);
 
 /* Bytes of a site without its port. */
-size_t us_host_length(const uint8_t *site, size_t length);
+static inline size_t us_host_length(const uint8_t *site, size_t length) {
+    size_t i = length;
+    while (i > 0 && us_is_digit(site[i - 1])) i--;
+    return i > 0 && i < length && site[i - 1] == ':' ? i - 1 : length;
+}
 
 static inline uint8_t *us_encode(uint8_t byte, uint8_t *write) {
     static const char digits[] = "0123456789ABCDEF";

@@ -71,6 +71,12 @@ void us_glob_free(us_glob *glob) {
     memset(glob, 0, sizeof *glob);
 }
 
+int us_glob_begins(const us_glob *glob, uint8_t byte) {
+    if (glob->states != 0) return (glob->stars & 1) || (glob->follow[byte] >> 1 & 1);
+    if (glob->head_length > 0) return glob->head[0] == byte;
+    return glob->starred;
+}
+
 int us_glob_matches(const us_glob *glob, const uint8_t *text, size_t length) {
     if (glob->states == 0) {
         const size_t least = (size_t)glob->head_length + glob->tail_length;

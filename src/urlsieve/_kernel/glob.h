@@ -23,6 +23,9 @@ enum us_glob_status { US_GLOB_OK = 0, US_GLOB_MEMORY, US_GLOB_TOO_LONG };
 
 enum us_glob_status us_glob_new(us_glob *glob, const uint8_t *pattern, size_t length);
 void us_glob_free(us_glob *glob);
+
+/* Can a text that begins with this byte match? */
+int us_glob_begins(const us_glob *glob, uint8_t byte);
 int us_glob_matches(const us_glob *glob, const uint8_t *text, size_t length);
 
 #endif

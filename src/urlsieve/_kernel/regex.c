@@ -61,8 +61,16 @@ static int takes(const us_regex *regex, const us_inst *inst, uint8_t byte) {
     return inst->op == US_RE_ANY || (inst->op == US_RE_CLASS && us_in_class(regex, inst->x, byte));
 }
 
+int us_regex_may_match(const us_regex *regex, const uint8_t *text, size_t length) {
+    return length >= regex->prefix_length && memcmp(text, regex->prefix, regex->prefix_length) == 0;
+}
+
 int us_regex_match(const us_regex *regex, const uint8_t *text, size_t length, void *scratch, uint32_t *slots, uint64_t *steps) {
     const size_t size = regex->size, width = regex->slots;
+    if (!us_regex_may_match(regex, text, length)) {
+        ++*steps;
+        return 0;
+    }
     uint32_t *memory = scratch;
     threads now = {.slots = memory}, next = {.slots = memory + size * width};
     machine m = {.regex = regex, .length = length, .visited = memory + 2 * size * width};

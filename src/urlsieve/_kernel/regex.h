@@ -32,6 +32,8 @@ typedef struct us_regex {
     uint32_t size;
     uint32_t slots;      /* two for each group */
     uint32_t anchored;   /* it can match at the text's begin only */
+    uint8_t prefix[16];  /* what every match of an anchored one begins with */
+    uint32_t prefix_length;
     uint8_t (*classes)[32];
     uint32_t class_count;
 } us_regex;
@@ -53,6 +55,9 @@ int us_regex_match(const us_regex *regex, const uint8_t *text, size_t length, vo
 
 /* A text that the regex matches, by chance; at most `room` bytes (what is longer is cut off). `state`: see us_chance. */
 size_t us_regex_sample(const us_regex *regex, uint64_t *state, uint8_t *to, size_t room);
+
+/* A quick look: 0 if it certainly does not match. */
+int us_regex_may_match(const us_regex *regex, const uint8_t *text, size_t length);
 
 static inline int us_in_class(const us_regex *regex, uint32_t number, uint8_t byte) {
     return regex->classes[number][byte >> 3] >> (byte & 7) & 1;

@@ -331,6 +331,18 @@ static int begins(const parser *p, uint16_t which) {
     return n->kind == ALT && begins(p, n->left) && begins(p, n->right);
 }
 
+/* The bytes that come before the first choice; only where a match begins with the text. */
+static void find_prefix(us_regex *regex) {
+    for (uint32_t at = 0; regex->anchored && regex->prefix_length < sizeof regex->prefix; at++) {
+        const us_inst *inst = &regex->code[at];
+        if (inst->op == US_RE_BYTE) {
+            regex->prefix[regex->prefix_length++] = inst->byte;
+        } else if (inst->op != US_RE_SAVE && inst->op != US_RE_BEGIN) {
+            return;
+        }
+    }
+}
+
 us_regex *us_regex_new(const uint8_t *pattern, size_t length, us_regex_error *error) {
     us_regex *regex = calloc(1, sizeof *regex);
     node *nodes = malloc(NODES * sizeof *nodes);
@@ -350,6 +362,7 @@ us_regex *us_regex_new(const uint8_t *pattern, size_t length, us_regex_error *er
             emit(&p, (us_inst){.op = US_RE_MATCH});
             regex->slots = 2 * p.groups;
             regex->anchored = (uint32_t)begins(&p, tree);
+            find_prefix(regex);
         }
     }
     free(nodes);

@@ -110,6 +110,16 @@ static int path_is(const us_run *run, const uint8_t *text, size_t length) {
     return (size_t)(run->write - run->path) == length && memcmp(run->path, text, length) == 0;
 }
 
+/* A quick look that most URLs of a rule end with. */
+static int may_change_path(const us_run *run, const us_rule *rule) {
+    if (rule->flags & US_RULE_LOWER) return 1;
+    if ((rule->flags & US_RULE_SLASH) && run->write[-1] == '/') return 1;
+    for (size_t i = 0; i < rule->rewrite_count; i++) {
+        if (us_regex_may_match(rule->rewrites[i].regex, run->path, (size_t)(run->write - run->path))) return 1;
+    }
+    return 0;
+}
+
 /* Changes the path if the change is at rest; else the path stays and *why says why. */
 static enum us_status settle_path(us_run *run, const us_key *key, const us_rule *rule, uint32_t *why) {
     us_work *work = run->work;
@@ -138,13 +148,11 @@ static enum us_status settle_path(us_run *run, const us_key *key, const us_rule 
     return US_OK;
 }
 
-enum us_status us_apply_rule(us_run *run, us_key *key) {
-    const us_rules *rules = run->program->options.rules;
-    const uint8_t *site = run->key + key->site_start;
+enum us_status us_apply_rule(us_run *run, us_key *key, size_t host) {
     if (us_more_room(run, 32) != US_OK) return US_NO_MEMORY;
+    const uint8_t *site = run->key + key->site_start;
     const size_t path = (size_t)(run->write - run->path);
-    site = run->key + key->site_start;
-    const us_rule *rule = us_find_rule(rules, site, us_host_length(site, key->site_length), run->path, path);
+    const us_rule *rule = us_find_rule(run->program->options.rules, site, host, run->path, path);
     if (rule == NULL) return US_OK;
     run->rule = rule;
     key->rule = rule->number + 1;
@@ -152,6 +160,5 @@ enum us_status us_apply_rule(us_run *run, us_key *key) {
         const enum us_status status = change_head(run, key, rule);
         if (status != US_OK) return status;
     }
-    if (rule->rewrite_count == 0 && !(rule->flags & (US_RULE_LOWER | US_RULE_SLASH))) return US_OK;
-    return settle_path(run, key, rule, &key->unsettled);
+    return may_change_path(run, rule) ? settle_path(run, key, rule, &key->unsettled) : US_OK;
 }

@@ -7,17 +7,25 @@
 #include "scan.h"
 #include "siphash.h"
 
-/* All bytes of a host, eight at a time. The table's hosts are the operator's, so nobody else can make its chains long. */
-static uint64_t hash_host(const uint8_t *host, size_t length) {
+/* All bytes of a host, eight at a time and none waiting for another. The table's hosts are the operator's: nobody else can make its chains
+long. */
+static inline uint64_t hash_host(const uint8_t *host, size_t length) {
     uint64_t hash = length * UINT64_C(0x9e3779b97f4a7c15), tail = 0;
-    size_t i = 0;
-    for (; i + 8 <= length; i += 8) {
-        hash = (hash ^ us_load64(host + i)) * UINT64_C(0xbf58476d1ce4e5b9);
-        hash ^= hash >> 31;
+    if (length >= 8) {
+        for (size_t i = 0; i + 8 < length; i += 8) hash += (us_load64(host + i) ^ i) * UINT64_C(0xbf58476d1ce4e5b9) >> (i & 31);
+        tail = us_load64(host + length - 8);
+    } else {
+        for (size_t i = 0; i < length; i++) tail = tail << 8 | host[i];
     }
-    for (; i < length; i++) tail = tail << 8 | host[i];
     hash = (hash ^ tail) * UINT64_C(0x94d049bb133111eb);
     return hash ^ hash >> 32;
+}
+
+static inline int same(const uint8_t *a, const uint8_t *b, size_t length) {
+    if (length < 8) return memcmp(a, b, length) == 0;
+    uint64_t different = us_load64(a + length - 8) ^ us_load64(b + length - 8);
+    for (size_t i = 0; i + 8 < length; i += 8) different |= us_load64(a + i) ^ us_load64(b + i);
+    return different == 0;
 }
 
 /* The bit of the filter; the last eight bytes of a host differ where hosts do, mostly. */
@@ -31,20 +39,18 @@ static inline uint64_t filter_bit(const us_rules *rules, const uint8_t *host, si
     return ((last ^ (uint64_t)length << 59) * UINT64_C(0x9e3779b97f4a7c15)) >> rules->filter_shift;
 }
 
-static const us_rule_site *find_site(const us_rules *rules, const uint8_t *host, size_t length) {
-    const uint64_t bit = filter_bit(rules, host, length);
-    if (!(rules->filter[bit >> 6] >> (bit & 63) & 1)) return NULL;
+static inline const us_rule_site *find_site(const us_rules *rules, const uint8_t *host, size_t length) {
     const uint64_t hash = hash_host(host, length);
     const uint16_t tag = (uint16_t)(hash >> 48 | 1);
     for (uint32_t at = (uint32_t)hash & rules->mask; rules->tags[at] != 0; at = (at + 1) & rules->mask) {
         if (rules->tags[at] != tag) continue;
         const us_rule_site *site = &rules->sites[rules->places[at]];
-        if (site->length == length && memcmp(site->host, host, length) == 0) return site;
+        if (site->length == length && same(site->host, host, length)) return site;
     }
     return NULL;
 }
 
-static const us_rule *first_of(const us_rules *rules, const us_rule_site *site, int exact, const uint8_t *path, size_t path_length) {
+static inline const us_rule *first_of(const us_rules *rules, const us_rule_site *site, int exact, const uint8_t *path, size_t path_length) {
     for (uint32_t i = 0; i < site->count; i++) {
         const us_rule *rule = &rules->rules[site->first + i];
         if ((rule->flags & US_RULE_EXACT) && !exact) continue;
@@ -53,8 +59,12 @@ static const us_rule *first_of(const us_rules *rules, const us_rule_site *site, 
     return NULL;
 }
 
-static const us_rule *ask(const us_rules *rules, const uint8_t *host, size_t length, int exact, const uint8_t *path, size_t path_length) {
+static inline const us_rule *ask(const us_rules *rules, const uint8_t *host, size_t length, int exact, const uint8_t *path, size_t path_length) {
     if (length < rules->shortest || length > rules->longest) return NULL;
+    if (!exact) {   /* of a whole host the quick look has said already that it may be there */
+        const uint64_t bit = filter_bit(rules, host, length);
+        if (!(rules->filter[bit >> 6] >> (bit & 63) & 1)) return NULL;
+    }
     const us_rule_site *site = find_site(rules, host, length);
     return site == NULL ? NULL : first_of(rules, site, exact, path, path_length);
 }
@@ -86,13 +96,14 @@ int us_rules_index(us_rules *rules) {
     uint32_t slots = 16, filter = 1024;
     rules->filter_shift = 54;
     while (slots < 4 * rules->site_count) slots *= 2;
-    for (; filter < 32 * rules->site_count; filter *= 2) rules->filter_shift--;
+    for (; filter < 64 * rules->site_count; filter *= 2) rules->filter_shift--;
     rules->tags = calloc(slots, sizeof *rules->tags);
     rules->places = calloc(slots, sizeof *rules->places);
     rules->filter = calloc(filter / 64, sizeof *rules->filter);
-    if (rules->tags == NULL || rules->places == NULL || rules->filter == NULL) return -1;
+    rules->ends = calloc(filter / 64, sizeof *rules->ends);
+    if (rules->tags == NULL || rules->places == NULL || rules->filter == NULL || rules->ends == NULL) return -1;
     rules->mask = slots - 1;
-    rules->bytes += slots * (sizeof *rules->tags + sizeof *rules->places) + filter / 8;
+    rules->bytes += slots * (sizeof *rules->tags + sizeof *rules->places) + filter / 4;
     rules->shortest = SIZE_MAX;
     for (size_t i = 0; i < rules->site_count; i++) {
         const us_rule_site *site = &rules->sites[i];
@@ -102,6 +113,12 @@ int us_rules_index(us_rules *rules) {
         rules->tags[at] = (uint16_t)(hash >> 48 | 1);
         rules->places[at] = (uint32_t)i;
         rules->filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
+        uint8_t end[8] = {0};
+        const size_t bytes = site->length < 8 ? site->length : 8;
+        memcpy(end + 8 - bytes, site->host + site->length - bytes, bytes);
+        const uint64_t last = (us_load64(end) >> (64 - 8 * bytes)) * UINT64_C(0x9e3779b97f4a7c15) >> rules->filter_shift;
+        rules->ends[last >> 6] |= UINT64_C(1) << (last & 63);
+        if (bytes < 8) rules->short_lengths |= UINT32_C(1) << bytes;
         if (site->length < rules->shortest) rules->shortest = site->length;
         if (site->length > rules->longest) rules->longest = site->length;
     }
@@ -140,10 +157,9 @@ const us_host_move *us_find_move(const us_rule *rule, const uint8_t *site, size_
     return NULL;
 }
 
-int us_rule_drops(const us_rule *rule, const uint8_t *name, size_t length) {
-    const int keep = (rule->flags & US_RULE_KEEP) != 0;
+int us_rule_names(const us_rule *rule, const uint8_t *name, size_t length) {
     for (size_t i = 0; i < rule->name_count; i++) {
-        if (us_glob_matches(&rule->names[i], name, length)) return !keep;
+        if (us_glob_matches(&rule->names[i], name, length)) return 1;
     }
-    return keep;
+    return 0;
 }

@@ -18,6 +18,7 @@ The lines, fields separated by tabs, a rule and then what it does; a rule of the
 #include "canonical.h"
 #include "glob.h"
 #include "regex.h"
+#include "siphash.h"
 
 enum {
     US_RULES_MOST = 10000,
@@ -50,17 +51,17 @@ enum us_rule_flag {
     US_RULE_PATH = 256      /* it has a path */
 };
 
+/* What most URLs of a rule need is in the first 64 bytes. */
 struct us_rule {
     uint32_t number;        /* from 0, in the order of the lines */
     uint32_t flags;
     int fragment;
-    us_glob path;
+    uint32_t name_count, move_count, rewrite_count;
+    uint64_t starts[4];     /* bits of the bytes that a name can begin with to match one of `names` */
     us_glob *names;
-    size_t name_count;
     us_host_move *moves;    /* by length and bytes of `from` */
-    size_t move_count;
     us_rewrite *rewrites;
-    size_t rewrite_count;
+    us_glob path;
 };
 
 typedef struct {
@@ -79,6 +80,8 @@ struct us_rules {
     uint32_t mask;
     uint64_t *filter;        /* bits by the last bytes of a host and its length */
     uint32_t filter_shift;
+    uint64_t *ends;          /* bits by the last eight bytes of a host, or by all of a shorter one; as many as in filter */
+    uint32_t short_lengths;  /* bit n: there is a host of n < 8 bytes */
     size_t shortest, longest;
     const us_rule *any;      /* or NULL */
     size_t bytes;            /* of memory, all in all */
@@ -94,13 +97,33 @@ typedef struct {
 us_rules *us_rules_new(const uint8_t *text, size_t length, us_rules_error *error);
 void us_rules_free(us_rules *rules);
 
+/* A quick look that most URLs end with: 0 if no rule is for this host or one above it. Eight bytes before the host's end must be readable. */
+static inline int us_may_have_rule(const us_rules *rules, const uint8_t *host, size_t length) {
+    if (rules->any != NULL) return 1;
+    uint64_t last = us_load64(host + length - 8), bit = last * UINT64_C(0x9e3779b97f4a7c15) >> rules->filter_shift;
+    if (rules->ends[bit >> 6] >> (bit & 63) & 1) return 1;
+    for (uint32_t lengths = rules->short_lengths; lengths != 0; lengths &= lengths - 1) {
+        const uint64_t end = last >> (64 - 8 * (uint32_t)__builtin_ctz(lengths));   /* little-endian: the last bytes are the high ones */
+        bit = end * UINT64_C(0x9e3779b97f4a7c15) >> rules->filter_shift;
+        if (rules->ends[bit >> 6] >> (bit & 63) & 1) return 1;
+    }
+    return 0;
+}
+
 /* 16 bytes behind the host must be readable. NULL: no rule. */
 const us_rule *us_find_rule(const us_rules *rules, const uint8_t *host, size_t length, const uint8_t *path, size_t path_length);
 
 /* Where a site goes, or NULL. */
 const us_host_move *us_find_move(const us_rule *rule, const uint8_t *site, size_t length);
 
+/* Does one of the rule's globs match the name? */
+int us_rule_names(const us_rule *rule, const uint8_t *name, size_t length);
+
 /* Does the rule drop a parameter of this name? */
-int us_rule_drops(const us_rule *rule, const uint8_t *name, size_t length);
+static inline int us_rule_drops(const us_rule *rule, const uint8_t *name, size_t length) {
+    const int keep = (rule->flags & US_RULE_KEEP) != 0;
+    if (length > 0 && !(rule->starts[name[0] >> 6] >> (name[0] & 63) & 1)) return keep;
+    return us_rule_names(rule, name, length) != keep;
+}
 
 #endif

@@ -99,7 +99,11 @@ static const char *add_name(us_rules *rules, us_rule *rule, field name, int keep
     us_glob *made = &rule->names[rule->name_count++];
     if (keep) rule->flags |= US_RULE_KEEP;
     rules->bytes += sizeof *made;
-    return glob(rules, made, name);
+    const char *wrong = glob(rules, made, name);
+    for (size_t byte = 0; wrong == NULL && byte < 256; byte++) {
+        if (us_glob_begins(made, (uint8_t)byte)) rule->starts[byte >> 6] |= UINT64_C(1) << (byte & 63);
+    }
+    return wrong;
 }
 
 static const char *add_move(us_rules *rules, us_rule *rule, field from, field to) {
@@ -228,5 +232,6 @@ void us_rules_free(us_rules *rules) {
     free(rules->tags);
     free(rules->places);
     free(rules->filter);
+    free(rules->ends);
     free(rules);
 }

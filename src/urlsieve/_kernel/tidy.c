@@ -6,13 +6,6 @@ Each of them is at rest when done twice, and each takes away only what is left a
 #include "ascii.h"
 #include "canonical.h"
 
-size_t us_host_length(const uint8_t *site, size_t length) {
-    if (length > 0 && site[length - 1] == ']') return length;
-    size_t i = length;
-    while (i > 0 && us_is_digit(site[i - 1])) i--;
-    return i > 0 && i < length && site[i - 1] == ':' ? i - 1 : length;
-}
-
 enum us_status us_keep_site(us_run *run, us_key *key) {
     if (key->found_length > 0) return US_OK;
     if (us_work_site(run->work, key->site_length) != 0) return US_NO_MEMORY;
