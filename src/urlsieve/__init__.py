@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from urlsieve.canon import Canonicalizer as Canonicalizer
     from urlsieve.canon import Explanation as Explanation
     from urlsieve.canon import Keys as Keys
+    from urlsieve.canon import Rules as Rules
     from urlsieve.canon import canonicalize as canonicalize
     from urlsieve.canon import canonicalize_many as canonicalize_many
     from urlsieve.canon import explain as explain
@@ -59,6 +60,7 @@ _HOME = {
     "Canonicalizer": "canon",
     "Explanation": "canon",
     "Keys": "canon",
+    "Rules": "canon",
     "canonicalize": "canon",
     "canonicalize_many": "canon",
     "explain": "canon",

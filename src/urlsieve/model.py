@@ -54,6 +54,15 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """At most so many of a site, a domain, a job, or a job's day: URLs accepted, pages fetched, bytes fetched. None: no limit."""
+
+    urls: int | None = None
+    pages: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class URLItem:
     """A URL to push, with its own values instead of the call's. `due`: not before; `variant`: further identity (method, body)."""
 

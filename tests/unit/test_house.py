@@ -22,7 +22,7 @@ HEAVY = {"aiohttp", "asyncio", "multiprocessing", "protego", "psycopg", "redis",
 #: Names of the interface that are built today.
 PUBLIC = {
     *("open", "Sieve", "URLItem", "Outcome", "Lease", "Leases", "Report", "Settled", "Stats", "Why", "Finding", "Failed", "aio", "testing"),
-    *("canonicalize", "canonicalize_many", "fingerprint", "explain", "Canonicalizer", "Keys", "Explanation"),
+    *("canonicalize", "canonicalize_many", "fingerprint", "explain", "Canonicalizer", "Keys", "Explanation", "Rules"),
     *("UrlsieveError", "InvalidURL", "LeaseLost", "StoreUnavailable", "StoreMismatch", "StoreCorrupt", "StoreFull", "ConfigError"),
 }
 

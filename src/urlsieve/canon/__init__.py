@@ -16,6 +16,7 @@ from urlsieve.errors import mask_userinfo
 
 if TYPE_CHECKING:
     from urlsieve.canon.explanation import Explanation, Step
+    from urlsieve.canon.rules import Rules
 
 CANONICAL_VERSION = 1
 """Bound into every store: a key made by another version is not comparable."""
@@ -27,6 +28,7 @@ __all__ = [
     "Explanation",
     "Keys",
     "Lines",
+    "Rules",
     "Step",
     "canonicalize",
     "canonicalize_many",
@@ -41,7 +43,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Explaining is rare, and the filter is started thousands of times: it is imported when somebody asks.
+    # Explaining and rules are rare, and the filter is started thousands of times: they are imported when somebody asks.
+    if name == "Rules":
+        from urlsieve.canon.rules import Rules
+
+        return Rules
     if name in ("Explanation", "Step"):
         from urlsieve.canon import explanation
 

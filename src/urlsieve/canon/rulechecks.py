@@ -100,6 +100,7 @@ def _host_map(rule: Rule) -> Iterator[str]:
                 yield f"hosts: {site} is not under match = {rule.match!r}: {below}"
         if found == target:
             yield f"hosts: {found} goes to itself: leave it out"
+            return
     try:
         ruletable.resolved(rule.hosts)
     except ConfigError as error:

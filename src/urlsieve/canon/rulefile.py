@@ -6,9 +6,10 @@ Only the shape is checked here: tables, keys, types, words. What values mean tog
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from urlsieve.canon.rulevalues import Bounds, Budget, Confirmed, Rewrite, Rule
+from urlsieve.canon.rulevalues import Bounds, Confirmed, Rewrite, Rule
 from urlsieve.canon.switches import nearest
 from urlsieve.canon.tomllines import TomlLines
+from urlsieve.model import Budget
 
 MOST_RULES: Final = 10_000
 MOST_BYTES: Final = 8 << 20

@@ -84,7 +84,7 @@ class Rules:
         problems = parsed.problems or rulechecks.problems(parsed)
         if not problems and parsed.rules:
             problems = Trial(parsed.rules).problems(thorough=thorough)
-        return (None if problems else cls(parsed, name)), sorted(problems)
+        return (None if problems else cls(parsed, name)), sorted(problems, key=lambda problem: problem.line)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and self.text == other.text

@@ -114,7 +114,7 @@ def _because(one: _Found, rule: Rule) -> str:
             f": the change takes the URL out of {path}, under another rule or none, so it is not made; make path wider, or join the rules"
         )
     if one.unsettled == 2:
-        return ": the change, done again, changes the path again, so it is not made; let the expression not match its own result"
+        return ": the change, done again, changes the path again, so it is not made; take it all at once, as (?:/x)+"
     return ""
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from urlsieve.model import Budget
+
 CONFIRMABLE = ("hosts", "https", "path_case")
 """Keys that merge whole sites or paths: without `confirmed` they are proposed, not applied."""
 
@@ -21,15 +23,6 @@ class Confirmed:
     by: str
     at: str
     evidence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """At most so many; None: no limit."""
-
-    urls: int | None = None
-    pages: int | None = None
-    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from urlsieve.canon.rulefile import Parsed
-from urlsieve.canon.rulevalues import Bounds, Budget, Confirmed, Rule, order_of
+from urlsieve.canon.rulevalues import Bounds, Confirmed, Rule, order_of
+from urlsieve.model import Budget
 
 
 def written(parsed: Parsed) -> str:

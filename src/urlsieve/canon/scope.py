@@ -5,14 +5,16 @@ from typing import final
 
 from urlsieve._kernel import glob_matches
 from urlsieve.canon import spelling
-from urlsieve.canon.rulevalues import Bounds, Budget, Rule
+from urlsieve.canon.rulevalues import Bounds, Rule
+from urlsieve.model import Budget
 
 _NO_BOUNDS = Bounds()
 
 
 @final
 class Scope:
-    """`[scope]` of a job, and each rule's own; a site's bounds come to the job's, they never widen them."""
+    """`[scope]` of a job, and each rule's own: its hosts, paths, extensions and depth can only narrow the job's; its limits replace the
+    job's one by one."""
 
     def __init__(self, job: Bounds, rules: Sequence[Rule] = ()) -> None:
         self.job = job
@@ -36,11 +38,13 @@ class Scope:
         return "depth" if any(bounds.depth is not None and depth > bounds.depth for bounds in every) else None
 
     def limits(self, key: str) -> dict[str, Budget]:
-        """What of is counted how: unit (site, domain, job, day) to its budget; the rule of the key's site before the job."""
+        """Unit (site, domain, job, day) to its budget, for a key."""
         host, path = _parts(key)
         found = dict(self.job.limits)
         own = self._of(host, path)
-        return found if own is None else found | dict(own.limits)
+        for unit, budget in own.limits if own is not None else ():
+            found[unit] = _over(found.get(unit, Budget()), budget)
+        return found
 
     def _of(self, host: str, path: str) -> Bounds | None:
         """That of the most specific rule with a scope."""
@@ -49,6 +53,10 @@ class Scope:
             if covering:
                 return max(covering, key=lambda rule: (rule.exact, rule.path is not None, len(rule.path or ""))).scope
         return None
+
+
+def _over(job: Budget, own: Budget) -> Budget:
+    return Budget(*(getattr(job if getattr(own, key) is None else own, key) for key in Budget.__slots__))
 
 
 def _parts(key: str) -> tuple[str, str]:

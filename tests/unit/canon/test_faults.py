@@ -1,10 +1,14 @@
 """Faults that happened elsewhere, by their number in the collection: each must be impossible here."""
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urlsieve.canon import Canonicalizer, canonicalize, canonicalize_many, fingerprint
+from canon_urls import urls
+from urlsieve.canon import Canonicalizer, Rules, canonicalize, canonicalize_many, fingerprint
+from urlsieve.canon.switches import SWITCHES
 
 
 def distinct(urls: list[str], **options: str) -> int:
@@ -93,3 +97,47 @@ def test_can_24_dot_segments_and_ipv6_are_written_one_way() -> None:
 @pytest.mark.parametrize("url", ["http://example.com?", "http://example.com", "http://example.com/"])
 def test_can_28_an_empty_query_and_a_missing_slash_are_decided(url: str) -> None:
     assert "http://example.com/" == canonicalize(url)
+
+
+def together(urls: list[str], profile: str) -> set[str]:
+    return {Canonicalizer(profile=profile).canonicalize(url) for url in urls}
+
+
+def test_can_12_two_switches_that_are_right_alone_are_right_together() -> None:
+    urls = ["http://example.com/path/", "http://example.com/path/index.html", "http://example.com/path"]
+    assert {"http://example.com/path"} == together(urls, "safe+drop_index+trailing_slash") == together(urls, "safe+trailing_slash+drop_index")
+    assert {"http://example.com/path/", "http://example.com/path"} == together(urls, "safe+drop_index")
+    urls = ["http://example.com/path//index.html/", "http://example.com//path/index.html"]
+    assert {"http://example.com/path"} == together(urls, "safe+drop_index+trailing_slash+collapse_slashes")
+
+
+@given(st.lists(st.sampled_from(sorted(SWITCHES)), unique=True), urls)
+def test_can_12_the_order_in_which_switches_are_named_means_nothing_and_all_sets_come_to_rest(names: list[str], url: str) -> None:
+    one, other = (Canonicalizer(profile="+".join(["safe", *some])) for some in (names, names[::-1]))
+    assert one.profile == other.profile
+    keys = one.canonicalize_many([url])
+    assert list(keys) == list(other.canonicalize_many([url]))
+    if keys[0] is not None:
+        assert keys[0] == one.canonicalize(keys[0])
+
+
+def test_can_12_the_order_in_a_file_of_rules_means_nothing() -> None:
+    parts = ["trailing_slash = 'strip'", "rewrite = [{ re = '(?:/index[.]html)+$', to = '/' }]", "examples = [['http://e.com/a/index.html', 'http://e.com/a']]"]
+    keys = set()
+    for order in permutations(parts):
+        rules = Rules.parse("\n".join(["[[site]]", "match = 'e.com'", *order]))
+        keys |= {Canonicalizer(rules=rules).canonicalize(f"http://e.com/a{tail}") for tail in ("", "/", "/index.html")}
+    assert {"http://e.com/a"} == keys
+
+
+def test_can_14_a_confirmed_rule_merges_the_slash_and_says_who_confirmed_it() -> None:
+    rules = Rules.parse("[[site]]\nmatch = 'example.com'\ntrailing_slash = 'strip'\nconfirmed = { by = 'Ann', at = 2026-11-30 }\n")
+    canon = Canonicalizer(rules=rules)
+    urls = ["http://example.com/feedback/?f=1", "http://example.com/feedback?f=1"]
+    assert 1 == len({canon.fingerprint(url) for url in urls})
+    assert "confirmed by Ann on 2026-11-30" in str(canon.explain(*urls))
+
+
+def test_can_22_with_drop_userinfo_the_four_are_two() -> None:
+    urls = ["https://info@example.com/", "https://example.com/", "https://u:p@example.com/x", "https://example.com/x"]
+    assert {"https://example.com/", "https://example.com/x"} == together(urls, "safe+drop_userinfo")

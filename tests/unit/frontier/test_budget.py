@@ -1,0 +1,34 @@
+"""Budgets: what is used up refuses, what is not there refuses nothing, and tomorrow is another day."""
+
+import pytest
+
+from urlsieve.frontier.budget import Used, refusal, spent
+from urlsieve.model import Budget
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "answer"),
+    [
+        ({}, {"site": Used(9, 9, 9)}, None),
+        ({"site": Budget()}, {"site": Used(9, 9, 9)}, None),
+        ({"site": Budget(urls=10)}, {}, None),
+        ({"site": Budget(urls=10)}, {"site": Used(urls=9)}, None),
+        ({"site": Budget(urls=10)}, {"site": Used(urls=10)}, "limit"),
+        ({"site": Budget(urls=0)}, {}, "limit"),
+        ({"job": Budget(urls=10)}, {"site": Used(urls=10), "job": Used(urls=9)}, None),
+        ({"domain": Budget(pages=5)}, {"domain": Used(pages=5)}, "budget"),
+        ({"job": Budget(bytes=100)}, {"job": Used(bytes=101)}, "budget"),
+        ({"job": Budget(urls=5, bytes=100)}, {"job": Used(urls=5, bytes=101)}, "limit"),
+        ({"day": Budget(pages=5)}, {"day": Used(pages=5)}, None),
+        ({"day": Budget(urls=5)}, {"day": Used(urls=5)}, "limit"),
+    ],
+)
+def test_an_offer_is_refused_when_a_limit_is_reached(limits: dict[str, Budget], used: dict[str, Used], answer: str | None) -> None:
+    assert answer == refusal(limits, used)
+
+
+def test_a_fetch_waits_for_the_units_that_are_spent() -> None:
+    limits = {"site": Budget(urls=1, pages=2), "job": Budget(bytes=10), "day": Budget(pages=3)}
+    used = {"site": Used(urls=5, pages=1), "job": Used(bytes=10), "day": Used(pages=3)}
+    assert ("job", "day") == spent(limits, used)
+    assert () == spent(limits, {})
