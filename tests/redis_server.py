@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import shutil
 import signal
@@ -22,6 +23,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _end_with_parent() -> None:
+    """A test run that is killed leaves no server behind (Linux: PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 @dataclass
@@ -44,7 +50,12 @@ class RedisServer:
     def start(self) -> RedisServer:
         options = {"port": str(self.port), "dir": str(self.directory), "daemonize": "no", "logfile": "log", **self.settings}
         flags = [word for name, value in options.items() for word in (f"--{name}", *value.split(" "))]
-        self.process = subprocess.Popen([self.program, str(CONF), *flags], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [self.program, str(CONF), *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - it only makes one system call
+        )
         end = time.monotonic() + START
         while not self.answers():
             assert self.process.poll() is None, f"redis-server ended: {self.log()}"
