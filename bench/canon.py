@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.report import emit, interleaved, machine  # noqa: E402
 
 from urlsieve._kernel import FingerprintSet  # noqa: E402
-from urlsieve.canon import Canonicalizer, fingerprint  # noqa: E402
+from urlsieve.canon import Canonicalizer, Rules, fingerprint, registrable_domain  # noqa: E402
 
 REAL = HERE.parent / "tests/cases/data/kasztp_urls.txt.gz"
 
@@ -104,6 +104,38 @@ def foreign(name: str, urls: list[str], *, rounds: int, sample: int) -> None:
             emit("canon", f"{name}, profile scrapy: {case}", ours=found[case], peer=found[peer], peer_name=peer, unit="URLs/s")
 
 
+def site_rules(hosts: Sequence[str]) -> Rules:
+    """One rule for each host; each tenth rewrites paths."""
+    rule = '[[site]]\nmatch = "={host}"\ndrop = ["sid", "ref_*"]\n'
+    rewrite = "rewrite = [{{ re = '^(/dp/[A-Z0-9]+)/.*$', to = '$1' }}]\nexamples = [['http://{host}/dp/A1/x', 'http://{host}/dp/A1']]\n"
+    return Rules.parse("".join((rule + (rewrite if i % 10 == 0 else "")).format(host=host) for i, host in enumerate(hosts)))
+
+
+def with_rules(name: str, urls: list[str], *, rounds: int) -> None:
+    """Profile safe with 500 site rules against itself without: for sites that are not there, for some that are, for the first ones."""
+    keys = Canonicalizer().canonicalize_many(urls)
+    sites = dict.fromkeys(keys.site(i) for i in range(len(urls)) if keys[i] is not None)
+    there = [site for site in sites if registrable_domain(site) is not None and ":" not in site and not site.endswith(".")]
+    absent = [f"shop{i}.example{i % 97}.com" for i in range(500)]
+    spread = there[:: max(1, len(there) // 250)][:250]
+    mixed = [*spread, *absent[: 500 - len(spread)]]
+    sets = {"of absent sites": absent, "half of them of its own sites": mixed, "of its first sites": there[:500]}
+    plain = Canonicalizer(secret=1)
+    cases: dict[str, Callable[[], float]] = {"without": lambda: rate(lambda: plain.fingerprints(urls), len(urls))}
+    told = {}
+    for case, hosts in sets.items():
+        canon = Canonicalizer(secret=1, rules=site_rules(hosts))
+        keys = canon.canonicalize_many(urls)
+        hits = sum(keys.rule(i)[0] is not None for i in range(len(urls)))
+        compiled = canon.rules.compiled() if canon.rules is not None else None
+        size = 0 if compiled is None else compiled.table.nbytes
+        told[case] = f"500 rules {case} ({hits / len(urls):.0%} of URLs, {size / 1000:.0f} kB)"
+        cases[case] = lambda canon=canon: rate(lambda: canon.fingerprints(urls), len(urls))
+    found = interleaved(cases, rounds)
+    for case, text in told.items():
+        emit("canon", f"{name}: {text}", ours=found[case], peer=found["without"], peer_name="without rules", unit="URLs/s")
+
+
 def filter_path(urls: list[str], rounds: int) -> None:
     """What `uniq` does per block: lines, set, select; the peer is a Python set of the lines as they are, which merges less."""
     block = "\n".join(urls).encode()
@@ -133,9 +165,11 @@ def main() -> None:
     machine("canon")
     urls = stream(60_000 if quick else 300_000)
     measure("stream", urls, rounds=rounds, sample=sample)
+    with_rules("stream", urls, rounds=rounds)
     foreign("stream", urls, rounds=rounds, sample=sample)
     real = gzip.decompress(REAL.read_bytes()).decode().splitlines()
     measure("real list", real, rounds=rounds, sample=sample)
+    with_rules("real list", real, rounds=rounds)
     foreign("real list", real, rounds=rounds, sample=sample)
     filter_path(urls, rounds)
 

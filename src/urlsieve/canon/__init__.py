@@ -65,8 +65,18 @@ def _keyed(secret: int) -> Canonicalizer:
     return Canonicalizer(secret=secret)
 
 
+@lru_cache(maxsize=8)
+def _ruled(profile: str, rules: "Rules") -> Canonicalizer:
+    return Canonicalizer(profile=profile, rules=rules)
+
+
 def _for(profile: str, rules: object) -> Canonicalizer:
-    return _shared(profile) if rules is None else Canonicalizer(profile=profile, rules=rules)
+    if rules is None:
+        return _shared(profile)
+    from urlsieve.canon.rules import Rules
+
+    # a path is read anew each time: the file may have changed
+    return _ruled(profile, rules) if isinstance(rules, Rules) else Canonicalizer(profile=profile, rules=rules)
 
 
 def canonicalize(url: str | bytes, *, base: str | None = None, profile: str = "safe", rules: object = None) -> str:
