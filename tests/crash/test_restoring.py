@@ -4,6 +4,7 @@ into the one that is gone."""
 import os
 import shutil
 import sqlite3
+import subprocess
 import threading
 import time
 from contextlib import closing
@@ -13,7 +14,7 @@ import pytest
 import urlsieve
 from children import race_url
 from sieve_lab import check_conservation, pages
-from urlsieve import ConfigError, StoreUnavailable, UrlsieveError, opening
+from urlsieve import ConfigError, StoreCorrupt, StoreUnavailable, UrlsieveError, opening
 from urlsieve.stores.embedded import copies, files, merging, runs
 from urlsieve.stores.embedded.seen import manifest
 
@@ -162,6 +163,41 @@ def test_a_damaged_store_is_replaced_by_its_backup(fast_path, store, damage):
         opening.restore(fast_path / "copy", store)
     opening.restore(fast_path / "copy", store, force=True)
     is_sound(store, late=False)
+
+
+def test_a_backup_on_a_read_only_disk_can_be_restored(tmp_path, store):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+        pytest.skip("no right to mount a small file system here")
+    try:
+        shutil.copytree(store.parent / "copy", disk / "copy")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        opening.restore(disk / "copy", store, force=True)
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+    is_sound(store, late=False)
+
+
+def test_a_run_that_is_damaged_is_told_when_it_is_copied_not_when_it_is_needed(fast_path, store):
+    run = next((fast_path / "copy" / "runs").glob("*.run"))
+    content = bytearray(run.read_bytes())
+    content[len(content) // 3] ^= 1
+    run.write_bytes(content)
+    with pytest.raises(StoreCorrupt, match=run.name):
+        opening.restore(fast_path / "copy", store, force=True)
+    is_sound(store, late=True)
+    with urlsieve.open(fast_path / "copy") as copy, pytest.raises(StoreCorrupt, match=run.name):
+        copy.backup(fast_path / "copy of the copy")
+    assert not (fast_path / "copy of the copy").exists()
+
+
+def test_a_closed_store_holds_no_files(store):
+    before = set(os.listdir("/proc/self/fd"))
+    sieve = urlsieve.open(store)
+    assert [True] == sieve.seen(LATE)
+    sieve.close()
+    assert before == set(os.listdir("/proc/self/fd"))
 
 
 def test_a_store_is_no_backup_of_itself(store):

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable
@@ -20,7 +20,7 @@ from urlsieve.stores.embedded import files
 from urlsieve.stores.embedded.files import FairLock, FileLock
 from urlsieve.stores.embedded.ledger import scalar, translate
 from urlsieve.stores.embedded.making import check_file, check_whole, read_header, shelf_of
-from urlsieve.stores.embedded.runs import ThreadLock, fresh_name
+from urlsieve.stores.embedded.runs import Shelf, ThreadLock, fresh_name
 from urlsieve.stores.embedded.seen import manifest
 
 PATIENCE = 60.0  # seconds for a merge to end
@@ -105,24 +105,44 @@ def _copy(directory: Path, new: Path) -> None:
     """A store's folder as of one moment, all of it durable. Its runs get names of their own: whoever still has a store open that this
     one replaces may remove those that it merges."""
     new.mkdir()
-    with closing(sqlite3.connect(f"file:{_quoted(directory / files.LEDGER)}?mode=rw", uri=True, timeout=PATIENCE)) as db:
+    idle = _is_idle_and_read_only(directory)
+    mode = "mode=ro&immutable=1" if idle else "mode=rw"  # else SQLite needs files beside it
+    with closing(sqlite3.connect(f"file:{_quoted(directory / files.LEDGER)}?{mode}", uri=True, timeout=PATIENCE)) as db:
         check_whole(db, str(directory))
         header = read_header(db, str(directory))
-        with _no_merge(directory, shelf_of(header, directory).alone), closing(sqlite3.connect(new / files.LEDGER)) as copy:
+        no_merge = nullcontext() if idle else _no_merge(directory, shelf_of(header, directory).alone)
+        with no_merge, closing(sqlite3.connect(new / files.LEDGER)) as copy:
             db.backup(copy)
             (new / files.RUNS).mkdir()
             for run in manifest(copy):
-                name = fresh_name()
-                try:
-                    shutil.copyfile(directory / files.RUNS / run.name, new / files.RUNS / name)
-                except FileNotFoundError as error:
-                    raise StoreCorrupt(f"the run {run.name} of {directory} is missing: the store is damaged; run verify") from error
-                files.sync(new / files.RUNS / name)
+                name = _copy_run(directory, run.name, new, shelf_of(header, new))
                 copy.execute("UPDATE run SET name = ? WHERE seq = ?", (name, run.seq))
             copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
             copy.commit()
     for path in (new / files.LEDGER, new / files.RUNS, new):
         files.sync(path)
+
+
+def _copy_run(directory: Path, name: str, new: Path, shelf: Shelf) -> str:
+    """Under a fresh name, read again as a whole: a damaged one must be told when a copy is made, not when it is needed."""
+    fresh = fresh_name()
+    try:
+        shutil.copyfile(directory / files.RUNS / name, new / files.RUNS / fresh)
+    except FileNotFoundError as error:
+        raise StoreCorrupt(f"the run {name} of {directory} is missing: the store is damaged; run verify") from error
+    try:
+        damaged = bool(shelf.open(fresh).check())
+    except StoreCorrupt:
+        damaged = True
+    if damaged:
+        raise StoreCorrupt(f"the run {name} of {directory} is damaged: nothing was copied; run verify, use another backup")
+    files.sync(new / files.RUNS / fresh)
+    return fresh
+
+
+def _is_idle_and_read_only(directory: Path) -> bool:
+    """A backup on a read-only disk: nobody writes there, and no log says that somebody had it open."""
+    return not os.access(directory, os.W_OK) and not (directory / f"{files.LEDGER}-wal").exists()
 
 
 def _quoted(path: Path) -> str:

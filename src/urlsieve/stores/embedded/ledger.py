@@ -286,12 +286,13 @@ class Ledger:
         with self.read() as db:
             return self.writes, db.execute("PRAGMA data_version").fetchone()[0]
 
-    def close(self) -> None:
+    def close(self) -> bool:
+        """Whether there was something to close: once, and not in a child, where the connection and the locks are the parent's."""
         if self.closed:
-            return
+            return False
         self.closed = True
         if os.getpid() != self._pid:
-            return  # the parent's connection and locks are not ours to touch
+            return False
         with self._thread:
             try:
                 self._db.close()
@@ -299,6 +300,7 @@ class Ledger:
                 raise translate(error, self.where) from error
             finally:
                 self._lock.close()
+        return True
 
 
 def _identity(path: str) -> tuple[int, int] | None:

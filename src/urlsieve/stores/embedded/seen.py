@@ -61,6 +61,11 @@ class Seen:
         self._manifest = -1
         self.runs: list[tuple[Named, Run]] = []  # newest first
 
+    def close(self) -> None:
+        """Gives memory, files and their place on the disk back."""
+        self._recent.clear()
+        self.runs, self._manifest = [], -1
+
     def catch_up(self, db: sqlite3.Connection, *, writing: bool) -> None:
         """Sees what the transaction sees. Must be the first that it reads, unless it is writing: a run that was merged away since the
         transaction began makes it begin again."""

@@ -349,4 +349,5 @@ class EmbeddedStore:
             if not self._ledger.closed:
                 self._merging.close()
         finally:
-            self._ledger.close()
+            if self._ledger.close():
+                self._ledger.seen.close()
