@@ -28,24 +28,12 @@ static inline int same(const uint8_t *a, const uint8_t *b, size_t length) {
     return different == 0;
 }
 
-/* The bit of the filter; the last eight bytes of a host differ where hosts do, mostly. */
-static inline uint64_t filter_bit(const us_rules *rules, const uint8_t *host, size_t length) {
-    uint64_t last = 0;
-    if (length >= 8) {
-        last = us_load64(host + length - 8);
-    } else {
-        for (size_t i = 0; i < length; i++) last = last << 8 | host[i];
-    }
-    return ((last ^ (uint64_t)length << 59) * UINT64_C(0x9e3779b97f4a7c15)) >> rules->filter_shift;
-}
-
 static inline const us_rule_site *find_site(const us_rules *rules, const uint8_t *host, size_t length) {
     const uint64_t hash = hash_host(host, length);
-    const uint16_t tag = (uint16_t)(hash >> 48 | 1);
-    for (uint32_t at = (uint32_t)hash & rules->mask; rules->tags[at] != 0; at = (at + 1) & rules->mask) {
-        if (rules->tags[at] != tag) continue;
-        const us_rule_site *site = &rules->sites[rules->places[at]];
-        if (site->length == length && same(site->host, host, length)) return site;
+    for (uint32_t at = (uint32_t)hash & rules->mask; rules->slots[at] != 0; at = (at + 1) & rules->mask) {
+        if (rules->slots[at] >> 16 != hash >> 48) continue;
+        const us_rule_site *site = &rules->sites[(rules->slots[at] & 0xffff) - 1];
+        if (site->length == length && same(us_site_host(site), host, length)) return site;
     }
     return NULL;
 }
@@ -60,11 +48,7 @@ static inline const us_rule *first_of(const us_rules *rules, const us_rule_site 
 }
 
 static inline const us_rule *ask(const us_rules *rules, const uint8_t *host, size_t length, int exact, const uint8_t *path, size_t path_length) {
-    if (length < rules->shortest || length > rules->longest) return NULL;
-    if (!exact) {   /* of a whole host the quick look has said already that it may be there */
-        const uint64_t bit = filter_bit(rules, host, length);
-        if (!(rules->filter[bit >> 6] >> (bit & 63) & 1)) return NULL;
-    }
+    if (!us_in_filter(rules, host, length)) return NULL;
     const us_rule_site *site = find_site(rules, host, length);
     return site == NULL ? NULL : first_of(rules, site, exact, path, path_length);
 }
@@ -72,14 +56,15 @@ static inline const us_rule *ask(const us_rules *rules, const uint8_t *host, siz
 const us_rule *us_find_rule(const us_rules *rules, const uint8_t *host, size_t length, const uint8_t *path, size_t path_length) {
     if (rules->any != NULL || rules->site_count == 0) return rules->any;
     const us_rule *rule = ask(rules, host, length, 1, path, path_length);
-    /* parents longer than the longest host of a rule are none of its */
-    size_t i = length > rules->longest + 1 ? length - rules->longest - 1 : 0;
-    while (rule == NULL && i + rules->shortest < length) {
+    const size_t longest = rules->longest_parent, shortest = rules->shortest_parent;
+    /* parents longer than the longest that has a rule for what is below it are none of its; without any there is nothing to look for */
+    size_t i = length > longest + 1 ? length - longest - 1 : 0;
+    while (rule == NULL && i + shortest < length) {
 #ifdef US_SSE2
         uint32_t points = (uint32_t)_mm_movemask_epi8(us_is(us_load16(host + i), '.'));
         for (; rule == NULL && points != 0; points &= points - 1) {
             const size_t at = i + (size_t)__builtin_ctz(points) + 1;
-            if (at >= length) break;
+            if (at + shortest > length) break;
             rule = ask(rules, host + at, length - at, 0, path, path_length);
         }
         i += 16;
@@ -92,35 +77,43 @@ const us_rule *us_find_rule(const us_rules *rules, const uint8_t *host, size_t l
 
 /* --- building ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Is there a rule of this host that is for what is below it too? */
+static int has_parent(const us_rules *rules, const us_rule_site *site) {
+    for (uint32_t i = 0; i < site->count; i++) {
+        if (!(rules->rules[site->first + i].flags & US_RULE_EXACT)) return 1;
+    }
+    return 0;
+}
+
 int us_rules_index(us_rules *rules) {
     uint32_t slots = 16, filter = 1024;
     rules->filter_shift = 54;
     while (slots < 4 * rules->site_count) slots *= 2;
     for (; filter < 64 * rules->site_count; filter *= 2) rules->filter_shift--;
-    rules->tags = calloc(slots, sizeof *rules->tags);
-    rules->places = calloc(slots, sizeof *rules->places);
+    rules->slots = calloc(slots, sizeof *rules->slots);
     rules->filter = calloc(filter / 64, sizeof *rules->filter);
     rules->ends = calloc(filter / 64, sizeof *rules->ends);
-    if (rules->tags == NULL || rules->places == NULL || rules->filter == NULL || rules->ends == NULL) return -1;
+    if (rules->slots == NULL || rules->filter == NULL || rules->ends == NULL) return -1;
     rules->mask = slots - 1;
-    rules->bytes += slots * (sizeof *rules->tags + sizeof *rules->places) + filter / 4;
-    rules->shortest = SIZE_MAX;
+    rules->bytes += slots * sizeof *rules->slots + filter / 4;
+    rules->shortest_parent = US_NO_PARENT;
     for (size_t i = 0; i < rules->site_count; i++) {
         const us_rule_site *site = &rules->sites[i];
-        const uint64_t hash = hash_host(site->host, site->length), bit = filter_bit(rules, site->host, site->length);
+        const uint8_t *host = us_site_host(site);
+        const uint64_t hash = hash_host(host, site->length), bit = us_filter_bit(rules, host, site->length);
         uint32_t at = (uint32_t)hash & rules->mask;
-        while (rules->tags[at] != 0) at = (at + 1) & rules->mask;
-        rules->tags[at] = (uint16_t)(hash >> 48 | 1);
-        rules->places[at] = (uint32_t)i;
+        while (rules->slots[at] != 0) at = (at + 1) & rules->mask;
+        rules->slots[at] = (uint32_t)(hash >> 48) << 16 | (uint32_t)(i + 1);   /* US_RULES_MOST fits into 16 bits */
         rules->filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
         uint8_t end[8] = {0};
         const size_t bytes = site->length < 8 ? site->length : 8;
-        memcpy(end + 8 - bytes, site->host + site->length - bytes, bytes);
+        memcpy(end + 8 - bytes, host + site->length - bytes, bytes);
         const uint64_t last = (us_load64(end) >> (64 - 8 * bytes)) * UINT64_C(0x9e3779b97f4a7c15) >> rules->filter_shift;
         rules->ends[last >> 6] |= UINT64_C(1) << (last & 63);
         if (bytes < 8) rules->short_lengths |= UINT32_C(1) << bytes;
-        if (site->length < rules->shortest) rules->shortest = site->length;
-        if (site->length > rules->longest) rules->longest = site->length;
+        if (!has_parent(rules, site)) continue;
+        if (site->length < rules->shortest_parent) rules->shortest_parent = site->length;
+        if (site->length > rules->longest_parent) rules->longest_parent = site->length;
     }
     return 0;
 }

@@ -20,6 +20,8 @@ The lines, fields separated by tabs, a rule and then what it does; a rule of the
 #include "regex.h"
 #include "siphash.h"
 
+#define US_NO_PARENT (SIZE_MAX / 2)
+
 enum {
     US_RULES_MOST = 10000,
     US_RULES_SITE = 259,           /* bytes of a host and a port */
@@ -64,25 +66,28 @@ struct us_rule {
     us_glob path;
 };
 
+/* 64 bytes: a host that is not very long is compared where it is found. */
 typedef struct {
-    uint8_t *host;
     uint32_t length;
     uint32_t first, count;   /* its rules */
+    uint8_t near[44];
+    uint8_t *far;            /* a host that does not fit in `near` */
 } us_rule_site;
+
+static inline const uint8_t *us_site_host(const us_rule_site *site) { return site->far != NULL ? site->far : site->near; }
 
 struct us_rules {
     us_rule *rules;
     size_t count, room;
     us_rule_site *sites;
     size_t site_count, site_room;
-    uint16_t *tags;          /* open addressing; 0 = free */
-    uint32_t *places;        /* beside each tag: the site's number */
+    uint32_t *slots;         /* open addressing; 0 = free, else 16 bits of the hash and the site's number + 1 */
     uint32_t mask;
     uint64_t *filter;        /* bits by the last bytes of a host and its length */
     uint32_t filter_shift;
     uint64_t *ends;          /* bits by the last eight bytes of a host, or by all of a shorter one; as many as in filter */
     uint32_t short_lengths;  /* bit n: there is a host of n < 8 bytes */
-    size_t shortest, longest;
+    size_t shortest_parent, longest_parent;   /* hosts with a rule for what is below them; US_NO_PARENT: there is none */
     const us_rule *any;      /* or NULL */
     size_t bytes;            /* of memory, all in all */
     size_t scratch;          /* bytes that the greediest regex needs */
@@ -97,11 +102,27 @@ typedef struct {
 us_rules *us_rules_new(const uint8_t *text, size_t length, us_rules_error *error);
 void us_rules_free(us_rules *rules);
 
+/* The bit of the filter for a host; the last eight bytes of hosts and their lengths differ, mostly. */
+static inline uint64_t us_filter_bit(const us_rules *rules, const uint8_t *host, size_t length) {
+    uint64_t last = 0;
+    if (length >= 8) {
+        last = us_load64(host + length - 8) ^ us_load64(host) * UINT64_C(0xbf58476d1ce4e5b9);
+    } else {
+        for (size_t i = 0; i < length; i++) last = last << 8 | host[i];
+    }
+    return ((last ^ (uint64_t)length << 56) * UINT64_C(0x9e3779b97f4a7c15)) >> rules->filter_shift;
+}
+
+static inline int us_in_filter(const us_rules *rules, const uint8_t *host, size_t length) {
+    const uint64_t bit = us_filter_bit(rules, host, length);
+    return rules->filter[bit >> 6] >> (bit & 63) & 1;
+}
+
 /* A quick look that most URLs end with: 0 if no rule is for this host or one above it. Eight bytes before the host's end must be readable. */
 static inline int us_may_have_rule(const us_rules *rules, const uint8_t *host, size_t length) {
     if (rules->any != NULL) return 1;
     uint64_t last = us_load64(host + length - 8), bit = last * UINT64_C(0x9e3779b97f4a7c15) >> rules->filter_shift;
-    if (rules->ends[bit >> 6] >> (bit & 63) & 1) return 1;
+    if (rules->ends[bit >> 6] >> (bit & 63) & 1) return rules->shortest_parent != US_NO_PARENT || us_in_filter(rules, host, length);
     for (uint32_t lengths = rules->short_lengths; lengths != 0; lengths &= lengths - 1) {
         const uint64_t end = last >> (64 - 8 * (uint32_t)__builtin_ctz(lengths));   /* little-endian: the last bytes are the high ones */
         bit = end * UINT64_C(0x9e3779b97f4a7c15) >> rules->filter_shift;

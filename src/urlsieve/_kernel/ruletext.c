@@ -51,7 +51,7 @@ static const char *glob(us_rules *rules, us_glob *to, field pattern) {
 static const char *new_site(us_rules *rules, field host) {
     if (rules->site_count > 0) {
         us_rule_site *last = &rules->sites[rules->site_count - 1];
-        if (last->length == host.length && memcmp(last->host, host.text, host.length) == 0) {
+        if (last->length == host.length && memcmp(us_site_host(last), host.text, host.length) == 0) {
             last->count++;
             return NULL;
         }
@@ -60,8 +60,12 @@ static const char *new_site(us_rules *rules, field host) {
     if (array == NULL) return no_memory;
     rules->sites = array;
     us_rule_site *site = &rules->sites[rules->site_count];
-    site->host = copy(host);
-    if (site->host == NULL) return no_memory;
+    if (host.length <= sizeof site->near) {
+        memcpy(site->near, host.text, host.length);
+    } else {
+        site->far = copy(host);
+        if (site->far == NULL) return no_memory;
+    }
     rules->site_count++;
     site->length = (uint32_t)host.length;
     site->first = (uint32_t)rules->count - 1;
@@ -226,11 +230,10 @@ static void free_rule(us_rule *rule) {
 void us_rules_free(us_rules *rules) {
     if (rules == NULL) return;
     for (size_t i = 0; i < rules->count; i++) free_rule(&rules->rules[i]);
-    for (size_t i = 0; i < rules->site_count; i++) free(rules->sites[i].host);
+    for (size_t i = 0; i < rules->site_count; i++) free(rules->sites[i].far);
     free(rules->rules);
     free(rules->sites);
-    free(rules->tags);
-    free(rules->places);
+    free(rules->slots);
     free(rules->filter);
     free(rules->ends);
     free(rules);
