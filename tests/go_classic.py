@@ -27,6 +27,12 @@ def missing() -> str | None:
     return None if version == VERSION or version.startswith(f"{VERSION}.") else f"the vectors are of {VERSION}, this is {version}"
 
 
+def is_ours_to_refuse(url: bytes, reason: str | None) -> bool:
+    """What Go parses and this program takes from nobody: no scheme, another scheme, or `http:` and no slash before what is not ASCII."""
+    rest = url.partition(b":")[2].partition(b"?")[0]
+    return reason in ("empty", "relative", "scheme") or (reason == "host" and not rest.isascii() and not rest.startswith(b"/"))
+
+
 class Go:
     """The compiled program, in a temporary folder as long as this lives."""
 

@@ -7,10 +7,10 @@ Round i depends on SEED and i only, so a finding is repeated by `harness SEED i 
 #include <string.h>
 #include <time.h>
 
-#include "batch.h"
 #include "foreign.h"
 #include "fpset.h"
 #include "harness.h"
+#include "laws.h"
 #include "siphash.h"
 
 void __sanitizer_set_death_callback(void (*callback)(void));
@@ -56,55 +56,6 @@ static size_t hostile(uint8_t *to, size_t room) {
         }
     }
     return length;
-}
-
-static uint64_t mix(uint64_t digest, const uint8_t *data, size_t length) { return us_siphash(digest, 1, data, length); }
-
-/* One text through one program: the key is idempotent, within limits, ASCII, and reads again as itself. */
-static uint64_t one(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
-    us_key key = {0}, again = {0};
-    work->used = 0;
-    const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
-    const uint8_t code = (uint8_t)status;
-    digest = mix(digest, &code, 1);
-    if (status != US_OK) return digest;
-    CHECK(key.length <= US_LIMIT && key.site_start + key.site_length <= key.length && key.site_length > 0);
-    uint8_t *copy = malloc(key.length);
-    CHECK(copy != NULL);
-    memcpy(copy, work->text, key.length);
-    for (size_t i = 0; i < key.length; i++) CHECK(copy[i] > 0x20 && copy[i] < 0x7f);
-    for (int href = 0; href < 2; href++) {
-        CHECK(us_canonicalize(program, work, copy, key.length, href, 1, &again) == US_OK);
-        CHECK(again.length == key.length && memcmp(work->text, copy, key.length) == 0);
-        CHECK(again.site_start == key.site_start && again.site_length == key.site_length && again.route == key.route);
-    }
-    digest = mix(digest, copy, key.length);
-    free(copy);
-    return digest;
-}
-
-/* The same for another program's form: within limits, a fingerprint of its own, and the same site when it comes back as a finished key. */
-static uint64_t foreign(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
-    us_key key = {0}, again = {0};
-    uint8_t own[US_DIGEST_MOST];
-    work->used = 0;
-    const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
-    const uint8_t code = (uint8_t)status;
-    digest = mix(digest, &code, 1);
-    if (status != US_OK) return digest;
-    CHECK(key.length <= US_LIMIT && key.site_start + key.site_length <= key.length && !key.route);
-    uint8_t *copy = malloc(key.length + 1);
-    CHECK(copy != NULL);
-    memcpy(copy, work->text, key.length);
-    us_digest(program->options.form, copy, key.length, own);
-    const enum us_status second = us_canonicalize(program, work, copy, key.length, 1, 1, &again);
-    if (program->options.form == US_FORM_SCRAPY) {   /* classic has no finished keys: it reads what comes back as it reads everything */
-        CHECK(second == US_OK && again.length == key.length && memcmp(work->text, copy, key.length) == 0);
-        CHECK(again.site_start == key.site_start && again.site_length == key.site_length);
-    }
-    digest = mix(mix(digest, copy, key.length), own, us_digest_size(program->options.form));
-    free(copy);
-    return digest;
 }
 
 static uint64_t lines(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
@@ -202,8 +153,8 @@ int main(int argc, char **argv) {
         uint8_t *text = malloc(length ? length : 1);
         CHECK(text != NULL);
         memcpy(text, room, length);
-        for (int i = 0; i < OURS; i++) digest = one(programs[i], &work, text, length, digest);
-        for (int i = OURS; i < PROGRAMS; i++) digest = foreign(programs[i], &work, text, length, digest);
+        for (int i = 0; i < OURS; i++) digest = form_laws(programs[i], &work, text, length, digest);
+        for (int i = OURS; i < PROGRAMS; i++) digest = foreign_laws(programs[i], &work, text, length, digest);
         digest = lines(programs[below(2) ? 1 : PROGRAMS - 1], &work, text, length, digest);
         digest = rule_round(&work, text, length, digest);
         hashes(text, length);

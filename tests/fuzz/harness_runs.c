@@ -179,21 +179,6 @@ static void put(uint8_t *file, size_t size, size_t at, uint64_t value, size_t by
     for (size_t i = 0; i < bytes && at + i < size; i++) file[at + i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Makes the checksums right again, as far as the mutated offsets lead anywhere. */
-static void seal(uint8_t *file, size_t size, size_t blocks, size_t index) {
-    for (size_t i = 0; i < blocks; i++) {
-        uint8_t *entry = file + index + US_RUN_ENTRY * i;
-        const uint64_t start = us_load64(entry + 16), end = i + 1 < blocks ? us_load64(entry + US_RUN_ENTRY + 16) : index;
-        if (start > index || end > index || end < start + 8) continue;
-        us_store64(file + start, us_checksum(OWNER, i, file + start + 8, (size_t)(end - start - 8)));
-        us_store64(entry + 24, us_load64(file + start));
-    }
-    uint8_t *footer = file + size - US_RUN_FOOTER;
-    us_store64(file + 56, us_checksum(us_load64(file + 16), US_PART_HEADER, file, 56));
-    us_store64(footer + 56, us_checksum(OWNER, US_PART_INDEX, file + index, blocks * US_RUN_ENTRY));
-    us_store64(footer + 88, us_checksum(OWNER, US_PART_FOOTER, footer, 88));
-}
-
 /* Where a wrong number hurts most: heads and directories of blocks, index, footer; else anywhere. */
 static void mutate(uint8_t *file, size_t size, size_t blocks, size_t index) {
     static const uint64_t odd[] = {0, 1, 7, 8, 0xff, 0x7fff, 0xffff, UINT32_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
@@ -217,7 +202,7 @@ static void hostile_file(const layer *l, size_t blocks) {
     uint8_t *file = exactly(l->file, size);
     const size_t index = l->size - US_RUN_FOOTER - blocks * US_RUN_ENTRY;
     if (size == l->size) mutate(file, size, blocks, index);
-    if (sealed) seal(file, size, blocks, index);
+    if (sealed) us_seal(file, size, blocks, index, OWNER);
     us_runfile run;
     if (us_run_open(&run, file, size, OWNER) == US_RUN_OK) {
         for (int i = 0; i < 3; i++) look_up(l, &run, !sealed, 0);

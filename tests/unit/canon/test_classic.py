@@ -28,17 +28,11 @@ def vectors() -> tuple[dict[str, Any], list[tuple[bytes, bytes | None]]]:
     return about, pairs
 
 
-def is_ours_to_refuse(url: bytes, reason: str | None) -> bool:
-    """What Go parses and this program takes from nobody: no scheme, another scheme, or `http:` and no slash before what is not ASCII."""
-    rest = url.partition(b":")[2].partition(b"?")[0]
-    return reason in ("empty", "relative", "scheme") or (reason == "host" and not rest.isascii() and not rest.startswith(b"/"))
-
-
 def agree(pairs: list[tuple[bytes, bytes | None]]) -> int:
     """How many have a key."""
     found = CLASSIC.canonicalize_many([url for url, _ in pairs])
     digests = CLASSIC.foreign_fingerprints([url for url, _ in pairs])
-    expected = [None if is_ours_to_refuse(url, reason) else form for (url, form), reason in zip(pairs, found.reasons, strict=True)]
+    expected = [None if go_classic.is_ours_to_refuse(url, reason) else form for (url, form), reason in zip(pairs, found.reasons, strict=True)]
     assert expected == [None if key is None else key.encode() for key in found]
     assert [None if form is None else hashlib.md5(form).digest() for form in expected] == digests
     return len(found) - found.rejected
