@@ -47,7 +47,7 @@ def parse(text: str) -> Address:
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ConfigError(f"the address of the Redis store is none: it looks like {SHAPE}") from None
-    if not host or parts.fragment:
+    if not host or parts.fragment or "@" in parts.path + parts.query:  # else what follows would be shown, and may be of a password
         raise ConfigError(f"the address of the Redis store is none: it looks like {SHAPE}; in a password write # / ? @ as %23 %2F %3F %40")
     path = parts.path.strip("/")
     if path and not (path.isdecimal() and path.isascii() and len(path) < 6):

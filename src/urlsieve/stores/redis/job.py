@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.address import DEFAULT_SHARDS, Address
 from urlsieve.stores.redis.pack import Head
 from urlsieve.stores.redis.shards import Shards
-from urlsieve.stores.redis.wire import Again, Argument, Call, Wire
+from urlsieve.stores.redis.wire import Again, Argument, Call, Wire, gone
 
 SCHEMA = 1
 #: How often a shared value is compared and set before somebody else's luck is taken for a fault.
@@ -47,6 +48,8 @@ class Job:
         self.key = f"urlsieve:{{{address.job}}}:header"
         self.signs = f"urlsieve:{{{address.job}}}:changes"
         self.run_id = ""
+        #: Of the secret; 0 until it is known.
+        self.number = 0
         self.epoch = 0
         self.pgen = self.rgen = 0
         self.policy = Policy()
@@ -62,45 +65,47 @@ class Job:
     def _greet(self, ask: Callable[[Call], Any], info: dict[str, str]) -> None:
         """A server that has restarted may have lost its newest writes: tokens must not come again, so the epoch changes."""
         run = info.get("run_id", "")
-        epoch = ask(Call("job", self.key, ("run", run)))
-        if epoch is None:
-            if self.bound:
-                raise StoreCorrupt(
-                    f"the job {self.address.job} is gone from {self.where}: the server has lost its data or was emptied; restore it, or "
-                    "make the job anew"
-                )
-            self.run_id = run
-            return
-        with self._lock:
-            self.run_id, self.epoch = run, max(self.epoch, int(epoch))
-            self._pack_context()
+        found = self._take(ask(Call("job", self.key, ("run", run))))
+        if found is None and self.bound:
+            raise StoreCorrupt(
+                f"the job {self.address.job} is gone from {self.where}: the server has lost its data or was emptied; restore it, or "
+                "make the job anew"
+            )
+        self.run_id = run
 
     def _pack_context(self) -> None:
-        self._context = pack.CONTEXT.pack(self.pgen, self.rgen, self.epoch) + pack.policy(self.policy)
+        self._context = pack.CONTEXT.pack(self.pgen, self.rgen, self.epoch, self.number) + pack.policy(self.policy)
 
     # -- the header
 
     def bind(self, header: Header, policy: Policy, domains: Callable[[str], Callable[[str], str]], *, create: bool) -> Header:
         """Reads the job's header, or makes the job; two at once make it once."""
-        found = self.read(self.first_patience)
+        found, made = self.read(self.first_patience), False
         if found is None:
             if not create:
                 raise StoreUnavailable(f"there is no store {self.where}: push or open with create=True makes it")
             self._make(header, policy)
-            found = self.read()
+            found, made = self.read(), True
         if found is None:
             raise StoreCorrupt(f"the job {self.address.job} vanished from {self.where} while it was made")
         bound, shards = found
         if self.address.shards not in (None, shards):
             raise StoreMismatch(f"the store {self.where} has {shards} shards, not {self.address.shards}: open it without shards=", "shards")
         self.shards = Shards(self.address.job, shards, bound.secret, domains(bound.suffixes))
+        self.number = pack.job_number(bound.secret)
+        self._pack_context()
         self.bound = True
+        if made:
+            self.tell()
         return bound
 
     def read(self, patience: float | None = None) -> tuple[Header, int] | None:
         """Header and number of shards; takes over the policy, generations and epoch. None: no such job."""
         (values,) = self.wire.ask([Call("job", self.key, ("read",))], patience=patience)
-        schema, text, policy, pgen, _, rgen, epoch, _, _, _ = values
+        return self._take(values)
+
+    def _take(self, values: Sequence[Any]) -> tuple[Header, int] | None:
+        schema, text, policy, pgen, _, rgen, epoch = values
         if schema is None:
             return None
         if int(schema) != SCHEMA:
@@ -117,6 +122,8 @@ class Job:
             shared = Policy(**fields)
         except (TypeError, ValueError, KeyError) as error:
             raise StoreCorrupt(f"the header of the store {self.where} cannot be read ({error}): restore the server's data") from error
+        if self.bound and pack.job_number(header.secret) != self.number:
+            raise gone(self.where)
         with self._lock:
             if int(pgen) >= self.pgen:
                 self.policy, self.pgen = shared, int(pgen)
@@ -135,6 +142,11 @@ class Job:
         known = {**asdict(header), "secret": f"{header.secret:032x}", "shards": count}
         arguments = ("make", json.dumps(known), json.dumps(asdict(policy)), self.run_id)
         self.wire.ask([Call("job", self.key, arguments)])
+
+    def check(self, number: bytes) -> None:
+        """Of a shard: is it there, and of this job? One whose making was cut short has none."""
+        if not number or struct.unpack("<d", number)[0] not in (0, self.number):
+            raise gone(self.where)
 
     # -- policy and rules
 
@@ -186,7 +198,8 @@ class Job:
         def repeat(call: Call, waited: float) -> Call:
             if call.script == "job":
                 return call
-            call = call._replace(arguments=[repr(now + (time.monotonic() - began)), *call.arguments[1:]])
+            moved = repr(now + (time.monotonic() - began))  # and by the epoch of a server that has restarted meanwhile
+            call = call._replace(arguments=[moved, self.clock, self._context, *call.arguments[3:]])
             return call if again is None else again(call, waited)
 
         answers = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Klass, State, Verdict
@@ -21,21 +21,22 @@ def entries(job: Job, now: float, states: frozenset[State | None] | None) -> Ite
     """Of each shard in three passes, each in slices: the queue in its order, what is held, then the seen set, which leaves out what was
     given already; whatever moved between the first two is met in the third. Pending ones of all shards come first."""
     wanted = frozenset([None, *State]) if states is None else states
-    given: list[set[int]] = [set() for _ in job.shards.keys]
+    given: list[set[bytes]] = [set() for _ in job.shards.keys]
     if State.PENDING in wanted:
         for shard in range(job.shards.count):
-            for number, entry in _pending(job, shard, now):
-                given[shard].add(number)
-                yield entry
+            for entry in _pending(job, shard, now):
+                if entry.fingerprint not in given[shard]:
+                    given[shard].add(entry.fingerprint)
+                    yield entry
     held = wanted & {State.LEASED, State.DELAYED, State.DEAD}
     if held:
         for shard, key in enumerate(job.shards.keys):
             ids: list[bytes] = []
             for index in ("exp", "due", "bury"):
                 ids += [b"%d" % _id_in(member) for member, _ in scan(job, f"{key}{index}", "ZSCAN")]
-            for number, entry in _texts(job, shard, ids, now):
-                given[shard].add(number)
-                if entry.state in wanted:
+            for _, entry in _texts(job, shard, ids, now):
+                if entry.fingerprint not in given[shard] and entry.state in wanted:
+                    given[shard].add(entry.fingerprint)
                     yield entry
     if wanted:
         for shard in range(job.shards.count):
@@ -46,7 +47,7 @@ def _id_in(member: bytes) -> int:
     return int.from_bytes(member[-8:], "big")
 
 
-def _pending(job: Job, shard: int, now: float) -> Iterator[tuple[int, Entry]]:
+def _pending(job: Job, shard: int, now: float) -> Iterator[Entry]:
     """Group by group, class by class, in order."""
     names = _site_names(job, shard)
     key = job.shards.keys[shard]
@@ -58,7 +59,7 @@ def _pending(job: Job, shard: int, now: float) -> Iterator[tuple[int, Entry]]:
                 answer = job.one(shard, "queue", [int(klass), half, *after, SLICE], now)
                 for place, priority, spot, text in answer.values[0]:
                     after = place, priority
-                    yield _id_in(place), _entry(spot, text, group, names, answer.head.shift)
+                    yield _entry(spot, text, group, names, answer.head.shift)
                 if len(answer.values[0]) < SLICE:
                     break
 
@@ -122,30 +123,43 @@ def _entry(spot_text: bytes, text: bytes, group: str, names: _SiteNames, shift: 
     )
 
 
-def _the_rest(job: Job, shard: int, wanted: frozenset[State | None], given: set[int], now: float) -> Iterator[Entry]:
+def _the_rest(job: Job, shard: int, wanted: frozenset[State | None], given: set[bytes], now: float) -> Iterator[Entry]:
     for half, record in scan(job, f"{job.shards.keys[shard]}i"):
         name = record[pack.SITE.size :].decode()
-        texts: list[bytes] = []
-        done: set[int] = set()
-        for url, mark, _ in marks(job, shard, half):
-            if mark in _WITHOUT_TEXT:
-                if _WITHOUT_TEXT[mark] in wanted:
+        found: Iterable[tuple[bytes, int]] = ((url, mark) for url, mark, _ in marks(job, shard, half))
+        while found:
+            texts: dict[int, bytes] = {}
+            done: set[int] = set()
+            for url, mark in found:
+                if half + url in given:
+                    continue
+                if mark not in _WITHOUT_TEXT:
+                    number = mark if mark > 0 else -mark - 10
+                    texts[number] = url
+                    if mark < 0:
+                        done.add(number)
+                elif _WITHOUT_TEXT[mark] in wanted:
                     yield Entry(half + url, _WITHOUT_TEXT[mark], name)
-                continue
-            number = mark if mark > 0 else -mark - 10
-            if number not in given:
-                texts.append(b"%d" % number)
-                if mark < 0:
-                    done.add(number)
-        names = _site_names(job, shard)
-        names[half] = name
-        for number, entry in _texts(job, shard, texts, now):
-            if number in done:
-                entry = entry._replace(
-                    state=State.DONE, via=None, meta=None, variant=b"", klass=Klass.NEW, attempt=0, excused=0, failed_at=None, since=None
-                )
-            if entry.state in wanted:
-                yield entry
+            names = _site_names(job, shard)
+            names[half] = name
+            for number, entry in _texts(job, shard, [b"%d" % number for number in texts], now):
+                del texts[number]
+                if number in done:
+                    entry = entry._replace(state=State.DONE, via=None, meta=None, variant=b"", klass=Klass.NEW, attempt=0, excused=0)
+                    entry = entry._replace(failed_at=None, since=None)
+                if entry.state in wanted:
+                    yield entry
+            found = _marks_again(job, shard, half, list(texts.values()))
+
+
+def _marks_again(job: Job, shard: int, half: bytes, urls: list[bytes]) -> list[tuple[bytes, int]]:
+    """Of URLs whose text went between a look at their marks and one at their texts: they were settled, or are forgotten."""
+    found: list[tuple[bytes, int]] = []
+    for at in range(0, len(urls), SLICE):
+        part = urls[at : at + SLICE]
+        (values,) = job.wire.ask([Call("", "", ("HMGET", f"{job.shards.keys[shard]}f".encode() + half, *part))])
+        found += [(url, int(mark)) for url, mark in zip(part, values, strict=True) if mark is not None]
+    return found
 
 
 # -- in

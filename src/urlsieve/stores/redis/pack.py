@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import struct
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ CHANGE = struct.Struct("<d24sBdBIIdddH")
 HEALTH = struct.Struct("<IIB16sBIdd")
 SITE = struct.Struct("<dd")
 POLICY = struct.Struct("<dddddB")
-CONTEXT = struct.Struct("<ddd")
+CONTEXT = struct.Struct("<dddd")
 _SIZE = struct.Struct("<I")
 
 IS_BYTES, HAS_VIA, HAS_META, HAS_VARIANT = 1, 2, 4, 8
@@ -33,9 +34,12 @@ IS_BYTES, HAS_VIA, HAS_META, HAS_VARIANT = 1, 2, 4, 8
 COUNTERS = (
     *("entry", "ticket", "token", "turn", "accepted", "known", "seen", "pending", "leased", "delayed", "done", "dead"),
     *("pending.new", "pending.retry", "pending.revisit", "sites", "groups", "generation", "writes", "pgen", "rgen", "epoch", "relook"),
+    "job",
 )
 _COUNTERS = struct.Struct(f"<{len(COUNTERS)}d")
 EMPTY_SHARD = bytes(_COUNTERS.size)
+#: First and last byte of the number of the job it belongs to, for GETRANGE.
+JOB_AT = (8 * COUNTERS.index("job"), 8 * COUNTERS.index("job") + 7)
 
 KLASSES = tuple(Klass)
 STATES = tuple(State)
@@ -71,6 +75,11 @@ class Head(NamedTuple):
     ready: int
     pending: int
     bury: float | None
+
+
+def job_number(secret: int) -> int:
+    """Tells a job from one made anew under its name, which has another secret. Never 0, which stands for none."""
+    return 1 + int.from_bytes(hashlib.blake2b(secret.to_bytes(16, "little"), digest_size=6).digest(), "little")
 
 
 def head(text: bytes) -> Head:

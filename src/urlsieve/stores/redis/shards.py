@@ -97,7 +97,14 @@ class Shards:
             for shard, positions in self.of_offers(offers).items()
             for at in range(0, len(positions), MOST_AT_ONCE)
         )
-        return made if offers.columns is not None else list(made)
+        return made if self._irrefusable(offers) else list(made)
+
+    def _irrefusable(self, offers: Offers) -> bool:
+        """Every URL is a group of its own site, all of them or none: then no group can be of another domain."""
+        if offers.columns is None or not offers.fingerprints:
+            return False
+        first = offers.columns([0])
+        return first.group is first.site
 
     def part(self, offers: Offers, shard: int, at: Sequence[int], texts: bool) -> Part:
         prints = offers.fingerprints

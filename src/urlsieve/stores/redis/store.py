@@ -15,7 +15,7 @@ from urlsieve.stores.redis import doctor, look, moving, pack, settle, verify
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.lease import Rounds
 from urlsieve.stores.redis.offer import offer
-from urlsieve.stores.redis.wire import Argument, Call, gone
+from urlsieve.stores.redis.wire import Argument, Call
 
 MOST_BLOB = 512 * 1024
 #: Waiters look at least this often (seconds): a worker killed between its step and the sign of it leaves no sign.
@@ -90,7 +90,7 @@ class RedisStore:
         self._job.wire.check()
         flags = bytearray(len(offers.fingerprints) // 16)
         by_shard = self._job.shards.of_offers(offers)
-        calls = [Call("", "", ("EXISTS", f"{self._job.shards.keys[shard]}n")) for shard in by_shard]
+        calls = [Call("", "", ("GETRANGE", f"{self._job.shards.keys[shard]}n", *pack.JOB_AT)) for shard in by_shard]
         where: list[list[int]] = []
         for shard, positions in by_shard.items():
             by_site: dict[bytes, list[int]] = {}
@@ -101,8 +101,8 @@ class RedisStore:
                 calls.append(Call("", "", ("HMGET", key, *(offers.fingerprints[16 * i + 8 : 16 * i + 16] for i in at))))
                 where.append(at)
         answers = self._job.wire.ask(calls) if calls else []
-        if not all(answers[: len(by_shard)]):
-            raise gone(self.address)
+        for number in answers[: len(by_shard)]:
+            self._job.check(number)
         for at, answer in zip(where, answers[len(by_shard) :], strict=True):
             for i, mark in zip(at, answer, strict=True):
                 flags[i] = mark is not None

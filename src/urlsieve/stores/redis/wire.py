@@ -64,9 +64,9 @@ class Wire:
         answers: list[Any] = []
         attempt = 0
         while True:
-            rest = made[len(answers) :]
-            if attempt and again is not None:
-                rest = [again(call, time.monotonic() - began) for call in rest]
+            rest: Iterable[Call] = made[len(answers) :]
+            if attempt and again is not None:  # made only when there is a connection: its greeting may bring another epoch
+                rest = (again(call, time.monotonic() - began) for call in made[len(answers) :])
             try:
                 with self._connection() as connection:
                     self._send(connection, chain(rest, _noted(source, made)), answers)
@@ -75,6 +75,7 @@ class Wire:
                 refused = refusal(error, self.where)
                 if refused is not None:
                     raise refused from None
+                self._drop_idle()  # they were cut too, and each would cost a pause
                 pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt, 10)) * (0.5 + random.random())
                 if time.monotonic() - began + pause > patience:
                     raise StoreUnavailable(_no_answer(self.where, error, patience)) from None
@@ -184,6 +185,9 @@ class Wire:
         self.closed = True
         if os.getpid() != self._pid:
             return  # the parent's connections are not ours to touch
+        self._drop_idle()
+
+    def _drop_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -252,7 +256,7 @@ def translate(error: Exception, where: str) -> UrlsieveError:
     if refused is not None:
         return refused
     if isinstance(error, exceptions.OutOfMemoryError) or "OOM " in text:
-        return StoreFull(f"the memory of {where} is full (maxmemory): nothing was taken; settle leases, purge, or raise maxmemory")
+        return StoreFull(f"the memory of {where} is full (maxmemory): what was not taken is not seen; settle, purge, or raise maxmemory")
     if isinstance(error, exceptions.InvalidResponse):
         return StoreUnavailable(f"what answers at {where} is no Redis server: correct the address")
     if "URLSIEVE gone" in text:
@@ -271,7 +275,9 @@ def translate(error: Exception, where: str) -> UrlsieveError:
 
 
 def gone(where: str) -> StoreCorrupt:
-    return StoreCorrupt(f"a shard of {where} is gone: the server lost or evicted keys, or was emptied; restore its data, or make a new job")
+    return StoreCorrupt(
+        f"a shard of {where} is gone: the server lost or evicted keys, or was emptied; restore its data, or close and open it anew"
+    )
 
 
 def _no_answer(where: str, error: Exception, patience: float) -> str:

@@ -70,3 +70,12 @@ def test_the_password_is_never_shown():
         with pytest.raises(ConfigError) as refused:
             urlsieve.open(wrong)
         assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("rest", ["/sesame@h/0?job=j", "?sesame=1@h/0?job=j", "/?job=sesame@h/0", "#sesame@h/0?job=j", "?job=j&timeout=sesame@h"])
+def test_a_password_whose_signs_are_not_escaped_is_not_shown(rest):
+    """What precedes the sign may be read as a port."""
+    for before in ("", "12"):
+        with pytest.raises(ConfigError) as error:
+            parse(f"redis://me:{before}{rest}")
+        assert "sesame" not in str(error.value)

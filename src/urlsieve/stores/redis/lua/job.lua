@@ -9,24 +9,36 @@ local function clock(given, callers)
   return tonumber(t[1]) + tonumber(t[2]) / 1e6
 end
 
+-- More changes of policy or rules, or locks, than a restart can have lost
+local LOST_AT_MOST = 1000000
+local function header()
+  return call('HMGET', KEY, 'schema', 'header', 'policy', 'pgen', 'rules', 'rgen', 'epoch')
+end
+-- What follows is done also when the server's memory is full: it takes next to none, and a worker that may not do it could not settle.
+local function always() call('DEL', P .. '-') end
+
 if what == 'make' then -- 2 header, 3 policy, 4 run id. Whether it was made now.
   if call('EXISTS', KEY) == 1 then return 0 end
   call('HSET', KEY, 'schema', '1', 'header', ARGV[2], 'policy', ARGV[3], 'pgen', 1, 'rules', '', 'rgen', 0, 'epoch', 1, 'run', ARGV[4])
   return 1
 elseif what == 'sign' then -- whoever waits is to look, also when the memory is full
-  call('DEL', P .. '-')
+  always()
   return call('INCR', P .. 'changes')
 elseif what == 'read' then
-  return call('HMGET', KEY, 'schema', 'header', 'policy', 'pgen', 'rules', 'rgen', 'epoch', 'run', 'lock', 'shards')
-elseif what == 'run' then -- 2 run id of the server. The epoch, raised where the server has restarted since; false: no such job.
-  if call('EXISTS', KEY) == 0 then return false end
-  if call('HGET', KEY, 'run') ~= ARGV[2] then
+  return header()
+elseif what == 'run' then -- 2 run id of the server. What `read` gives, the epoch raised where the server has restarted since.
+  -- It may have lost a newer policy or newer rules that workers still know, and locks they still hold: these numbers jump beyond them,
+  -- so that what the header has is the newest for all.
+  if call('EXISTS', KEY) == 1 and call('HGET', KEY, 'run') ~= ARGV[2] then
+    always()
     call('HINCRBY', KEY, 'epoch', 1)
+    for _, number in ipairs({'pgen', 'rgen', 'lock'}) do call('HINCRBY', KEY, number, LOST_AT_MOST) end
     call('HSET', KEY, 'run', ARGV[2])
   end
-  return call('HGET', KEY, 'epoch')
+  return header()
 elseif what == 'policy' then -- 2 policy, 3 expected generation. Whether it was replaced.
   if call('HGET', KEY, 'pgen') ~= ARGV[3] then return 0 end
+  always()
   call('HSET', KEY, 'policy', ARGV[2])
   call('HINCRBY', KEY, 'pgen', 1)
   return 1
@@ -36,6 +48,7 @@ elseif what == 'rules' then -- 2 rules, 3 expected generation
   call('HINCRBY', KEY, 'rgen', 1)
   return 1
 elseif what == 'tally' then -- reason and count in turn: refused before the store, skipped in another store. 2 kind.
+  always()
   for i = 3, #ARGV, 2 do
     local field = ARGV[2] .. '.' .. ARGV[i]
     if call('HEXISTS', P .. 't', field) == 0 then
@@ -57,6 +70,7 @@ elseif what == 'lock' then -- 2 name, 3 owner, 4 for how long, 5 caller's time, 
     if expires > now and owner ~= ARGV[3] then return {false, owner} end
     if expires > now then token = held end
   end
+  always()
   token = token or call('HINCRBY', KEY, 'lock', 1)
   call('HSET', P .. 'locks', ARGV[2], sp('<dd', now + tonumber(ARGV[4]), token) .. ARGV[3])
   return {string.format('%.0f', token), ARGV[3]}

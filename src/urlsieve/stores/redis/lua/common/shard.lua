@@ -30,7 +30,7 @@ end
 -- counters -----------------------------------------------------------------------------------------------------------------------
 
 local NAMES = {'entry', 'ticket', 'token', 'turn', 'accepted', 'known', 'seen', 'pending', 'leased', 'delayed', 'done', 'dead',
-  'pending.new', 'pending.retry', 'pending.revisit', 'sites', 'groups', 'generation', 'writes', 'pgen', 'rgen', 'epoch', 'relook'}
+  'pending.new', 'pending.retry', 'pending.revisit', 'sites', 'groups', 'generation', 'writes', 'pgen', 'rgen', 'epoch', 'relook', 'job'}
 local CLASS = {[0] = 'pending.new', 'pending.retry', 'pending.revisit'}
 local STATE = {[0] = 'pending', 'leased', 'delayed', 'done', 'dead'}
 local ALL_LOOKED = 2 ^ 53 -- relook: held groups up to this place in their line were looked at since the policy changed
@@ -55,7 +55,10 @@ local function take(name)
 end
 
 -- The newest policy, rules generation and epoch that anybody brought here hold.
-local pgen, rgen, epoch, at = su('<ddd', ARGV[3])
+local pgen, rgen, epoch, job, at = su('<dddd', ARGV[3])
+if n.job ~= 0 and n.job ~= job then -- emptied, and made anew with another secret: what this caller has are fingerprints of the old one
+  return redis.error_reply('URLSIEVE gone')
+end
 if pgen > n.pgen then
   add('pgen', pgen - n.pgen)
   policy_text = sub(ARGV[3], at)
