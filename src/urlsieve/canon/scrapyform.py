@@ -31,6 +31,12 @@ _IN_PATH = ":/?@!$&'()*+,;=%"
 _IN_QUERY = ":/?@!$&()*+,;=%"
 _IN_FORM_PATH = ":/?[]@!$&'()*+,;=|%"
 _KEPT = re.compile("%(25|2[fF]|3[bB]|3[fF])")
+_BARE = dict.fromkeys(map(ord, "@:#?"))
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+# What nameprep deletes (RFC 3454, table B.1), so that a long label may become a short one. Of so many other characters at least a quarter
+# is left, whatever is composed, and a label has 63.
+_NOTHING = dict.fromkeys((0xAD, 0x34F, 0x1806, 0x180B, 0x180C, 0x180D, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, *range(0xFE00, 0xFE10)))
+_HOPELESS = 1200
 
 
 class _BadPort(ValueError):
@@ -51,23 +57,24 @@ def text_of(url: str | bytes, codec: str = "utf-8") -> str:
     return text.strip(BLANK).translate(_REMOVED)
 
 
-def canonical(url: str | bytes, codec: str = "utf-8") -> str:
-    """canonicalize_url(url, encoding=codec). ValueError (UnicodeError too) where w3lib raises it."""
-    return _canonical(_safe_or_utf8(url, codec))
+def canonical(url: str | bytes, codec: str = "utf-8") -> str | None:
+    """canonicalize_url(url, encoding=codec), or None if Scrapy's Request would not take it. ValueError (UnicodeError too) where w3lib
+    raises it."""
+    safe = _safe_or_utf8(url, codec)
+    return _canonical(safe) if _is_accepted(_joined(*safe)) else None
 
 
-def _accepted(url: str | bytes, codec: str) -> bool:
-    """Would Scrapy's Request take it? ValueError where w3lib raises it."""
-    safe = _joined(*_safe_or_utf8(url, codec))
-    return "://" in safe or safe.startswith(("about:", "data:"))
-
-
-def of_request(url: str | bytes, codec: str = "utf-8") -> str:
+def of_request(url: str | bytes, codec: str = "utf-8") -> str | None:
     """What Scrapy fingerprints: the canonical form of the URL as its Request holds it. ValueError where either raises it.
 
     The Request's encoding is `codec`; the fingerprint reads what it holds, which is ASCII but for some hosts, as UTF-8.
     """
-    return canonical(_joined(*_safe(url, codec)))
+    held = _joined(*_safe(url, codec))
+    return _canonical(_safe(held, "utf-8")) if _is_accepted(held) else None
+
+
+def _is_accepted(safe: str) -> bool:
+    return "://" in safe or safe.startswith(("about:", "data:"))
 
 
 def _safe_or_utf8(url: str | bytes, codec: str) -> _Split:
@@ -126,7 +133,7 @@ def _check_normal(netloc: str) -> None:
     """A character that becomes a delimiter under NFKC would move the host."""
     if netloc.isascii():
         return
-    bare = netloc.translate(dict.fromkeys(map(ord, "@:#?")))
+    bare = netloc.translate(_BARE)
     normal = unicodedata.normalize("NFKC", bare)
     if bare != normal and _DELIMITERS.search(normal):
         raise ValueError("a delimiter appears in the host under NFKC")
@@ -160,8 +167,10 @@ def _idna(host: str) -> str:
     if host.isascii():
         return host
     try:
-        bare = host.translate(dict.fromkeys(map(ord, "@:#?")))
-        return unicodedata.normalize("NFKC", bare).encode("idna").decode()
+        normal = unicodedata.normalize("NFKC", host.translate(_BARE))
+        if any(len(label.translate(_NOTHING)) > _HOPELESS for label in _DOTS.split(normal) if len(label) > _HOPELESS):
+            raise UnicodeError("label too long")  # Python's codec would say so too, many seconds later
+        return normal.encode("idna").decode()
     except UnicodeError:
         return host.encode().decode()  # a label too long or missing: the host as it is, if it is text at all
 
@@ -253,7 +262,7 @@ def usable_base(base: str) -> str | None:
     return text_of(base) if scheme in ("http", "https") and netloc else None
 
 
-def resolver(base: str | None, codec: str, form: Callable[[str | bytes, str], str] = canonical) -> Resolve:
+def resolver(base: str | None, codec: str, form: Callable[[str | bytes, str], str | None] = canonical) -> Resolve:
     """What the kernel calls for irregular URLs: the answer is the finished key, or the code of a reason."""
     return partial(_resolve, base=base, codec=codec, form=form)
 
@@ -268,7 +277,7 @@ def absolute(url: str | bytes, base: str) -> str | bytes:
     return url if joined == text else joined
 
 
-def _resolve(url: str | bytes, base: str | None, codec: str, form: Callable[[str | bytes, str], str]) -> bytes | int:
+def _resolve(url: str | bytes, base: str | None, codec: str, form: Callable[[str | bytes, str], str | None]) -> bytes | int:
     text = text_of(url, codec)
     if not text:
         return reasons.EMPTY
@@ -277,7 +286,8 @@ def _resolve(url: str | bytes, base: str | None, codec: str, form: Callable[[str
             url = text = urljoin(base, text)
         if not _SCHEME.match(text):
             return reasons.RELATIVE
-        return form(url, codec).encode() if _accepted(url, codec) else reasons.SCHEME
+        key = form(url, codec)
+        return reasons.SCHEME if key is None else key.encode()
     except (UnicodeEncodeError, _BadPort):
         return reasons.INVALID
     except ValueError:

@@ -93,6 +93,13 @@ def test_any_bytes_behind_a_host_have_their_form(data: bytes) -> None:
     agree([b"http://e.com/" + data, b"http://e.com/?" + data])
 
 
+def test_a_host_longer_than_any_label_is_as_python_s_codec_leaves_it_but_not_after_its_long_work() -> None:
+    labels = ["é" * 1300, "e" * 1300 + "é", "\u00ad" * 1300 + "é", "e\u0301\u00ad" * 450, "\u1100\u00ad\u1161\u00ad\u11a8" * 20, "ß" * 1250, "ﷺ" * 70]
+    agree([f"http://{label}.com/" for label in labels] + [f"http://a。{label}/" for label in labels])
+    # Python's codec takes some microseconds a character: this would be minutes
+    assert 200 == len(KERNEL.canonicalize_many([f"http://{'é' * 10_000}/{n}" for n in range(200)]))
+
+
 def test_what_the_form_is_known_for() -> None:
     forms = {
         "http://E.com:80?b=2&a=1": "http://e.com:80/?a=1&b=2",
