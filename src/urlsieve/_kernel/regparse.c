@@ -366,7 +366,11 @@ us_regex *us_regex_new(const uint8_t *pattern, size_t length, us_regex_error *er
         }
     }
     free(nodes);
-    if (error->what == NULL) return regex;
+    if (error->what == NULL) {
+        us_inst *fitting = realloc(regex->code, regex->size * sizeof *regex->code);
+        if (fitting != NULL) regex->code = fitting;   /* else it stays larger than it need be */
+        return regex;
+    }
     us_regex_free(regex);
     return NULL;
 }

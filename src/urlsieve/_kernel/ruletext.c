@@ -139,7 +139,7 @@ static const char *add_rewrite(us_rules *rules, us_rule *rule, field pattern, fi
     if (made->to == NULL) return no_memory;
     const size_t scratch = us_regex_scratch(made->regex);
     if (scratch > rules->scratch) rules->scratch = scratch;
-    rules->bytes += sizeof *made + to.length + US_REGEX_SIZE * sizeof(us_inst) + 32 * made->regex->class_count;
+    rules->bytes += sizeof *made + to.length + sizeof(us_regex) + made->regex->size * sizeof(us_inst) + 32 * made->regex->class_count;
     return NULL;
 }
 
