@@ -117,12 +117,13 @@ static int thin_rules(size_t refused) {
     us_program *program = rules == NULL ? NULL : us_program_new(&options);
     enum us_status status = US_NO_MEMORY;
     if (program != NULL) status = us_canonicalize(program, &work, (const uint8_t *)url, sizeof url - 1, 0, 0, &key);
+    const int was_refused = until_refusal == 0;   /* one that only makes memory smaller may be refused, and nothing comes of it */
     until_refusal = 0;
-    CHECK(status == US_OK || status == US_NO_MEMORY);
+    CHECK(status == US_OK || (was_refused && status == US_NO_MEMORY));
     us_program_free(program);
     us_rules_free(rules);
     us_work_free(&work);
-    return status != US_OK;
+    return was_refused;
 }
 
 void memory_round(void) {
