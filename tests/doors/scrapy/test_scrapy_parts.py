@@ -1,5 +1,6 @@
 """The parts of the door by themselves: what is in hand, what waits, what is offered, what an answer comes to, the desk."""
 
+import logging
 import threading
 import time
 from dataclasses import replace
@@ -22,6 +23,7 @@ from urlsieve.doors.scrapy.hands import Hands, Work
 from urlsieve.doors.scrapy.offering import Offer, Offering
 from urlsieve.doors.scrapy.outcome import outcome_of
 from urlsieve.doors.scrapy.recent import GOOD_FOR, MOST, Recent
+from urlsieve.doors.scrapy.telling import Telling
 from urlsieve.doors.scrapy.waiting import Kept, Waiting
 
 URL = "http://a.example/"
@@ -334,3 +336,18 @@ def test_a_store_that_cannot_be_opened_is_told(tmp_path):
     (error,) = loop.until(lambda: loop.opened)
     assert isinstance(error, urlsieve.UrlsieveError)
     assert [] == loop.ended
+
+
+# -- what is told
+
+
+def test_what_is_so_in_every_round_is_said_once_aloud_and_then_once_a_minute_to_those_who_debug(caplog):
+    now = [5.0]
+    telling = Telling(None, None, clock=lambda: now[0])
+    with caplog.at_level(logging.DEBUG, "urlsieve.doors.scrapy"):
+        for tick in range(241):  # two minutes of half seconds
+            now[0] = 5.0 + tick / 2
+            telling.now_and_then(logging.INFO, "waits", "%d wait", tick)
+    assert [("INFO", "0 wait"), ("DEBUG", "120 wait"), ("DEBUG", "240 wait")] == [
+        (found.levelname, found.getMessage()) for found in caplog.records
+    ]

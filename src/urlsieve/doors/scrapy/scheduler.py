@@ -338,7 +338,7 @@ class Scheduler:
                 "Nothing can be fetched for %.0f s; %d requests wait: retries, hosts that asked for it, what other spiders are working on, "
                 "or what one that was killed had in hand"
             )
-            self._telling.once(logging.INFO, "waits", message, done.waits, done.left)
+            self._telling.now_and_then(logging.INFO, "waits", message, done.waits, done.left)
         if done.leases or done.idle:
             self._wake()
 

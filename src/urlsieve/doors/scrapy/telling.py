@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ logger = logging.getLogger("urlsieve.doors.scrapy")
 
 #: Different complaints that are said aloud.
 MOST_TOLD = 100
+#: Seconds between two lines about what is so in every round.
+PAUSE = 60.0
 
 
 @dataclass(slots=True)
@@ -23,7 +27,9 @@ class Telling:
 
     stats: Any
     spider: Spider
+    clock: Callable[[], float] = time.monotonic
     _told: set[str] = field(default_factory=set)
+    _said: dict[str, float] = field(default_factory=dict)
 
     def count(self, name: str, many: int = 1) -> None:
         self.stats.inc_value(name, many)
@@ -46,6 +52,13 @@ class Telling:
         if first:
             self._told.add(key)
         logger.log(level if first else logging.DEBUG, message, *values, extra={"spider": self.spider})
+
+    def now_and_then(self, level: int, key: str, message: str, *values: object) -> None:
+        """`once`, for what may be so twice a second for minutes: Scrapy shows DEBUG unless told otherwise."""
+        now = self.clock()
+        if key not in self._said or now - self._said[key] >= PAUSE:
+            self._said[key] = now
+            self.once(level, key, message, *values)
 
 
 def shown(request: Request) -> str:
