@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import secrets
 import time
 import zlib
@@ -22,6 +23,8 @@ from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
 
 REDIS = ("redis", "rediss")
+#: What was meant as a server and would become a folder, named by its password.
+_SLASHLESS = re.compile(r"(?:rediss?(?:\+cluster)?|https?):(?!//)", re.IGNORECASE)
 
 
 def open(
@@ -172,6 +175,8 @@ def _place(address: object) -> str:
     text = os.fspath(address)
     if not isinstance(text, str) or not text or "\0" in text:
         raise ConfigError("address is empty or not a path")
+    if _SLASHLESS.match(text):  # not shown: it may hold a password
+        raise ConfigError("the address of a server has two slashes behind its colon (redis://…); a folder of that name is ./NAME")
     scheme, colon, _ = text.partition("://")
     if _is_redis(text):
         return text

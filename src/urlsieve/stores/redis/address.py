@@ -12,7 +12,9 @@ JOB = re.compile(r"[A-Za-z0-9._-]{1,64}")
 MOST_SHARDS = 4096
 DEFAULT_SHARDS = 64
 DEFAULT_PORT = 6379
-SHAPE = "redis://[user:password@]host[:port][/db]?job=NAME"
+#: No `@` behind the slashes: in messages that would be masked as user and password.
+SHAPE = "redis://HOST[:PORT][/DB]?job=NAME (before HOST, where the server asks for it: USER:PASSWORD and @)"
+ESCAPES = "in a password write # / ? @ as %23 %2F %3F %40"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ def parse(text: str) -> Address:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ConfigError(f"the address of the Redis store is none: it looks like {SHAPE}") from None
+        raise ConfigError(f"the address of the Redis store cannot be read (a port is a number): it looks like {SHAPE}; {ESCAPES}") from None
     if not host or parts.fragment or "@" in parts.path + parts.query:  # else what follows would be shown, and may be of a password
-        raise ConfigError(f"the address of the Redis store is none: it looks like {SHAPE}; in a password write # / ? @ as %23 %2F %3F %40")
+        raise ConfigError(f"the address of the Redis store names no host, or has a # or a second @: it looks like {SHAPE}; {ESCAPES}")
     path = parts.path.strip("/")
     if path and not (path.isdecimal() and path.isascii() and len(path) < 6):
         raise ConfigError(f"a Redis database is a number, not {path!r}: the address looks like {SHAPE}")

@@ -79,3 +79,26 @@ def test_a_password_whose_signs_are_not_escaped_is_not_shown(rest):
         with pytest.raises(ConfigError) as error:
             parse(f"redis://me:{before}{rest}")
         assert "sesame" not in str(error.value)
+
+
+@pytest.mark.parametrize("address", ["redis://:pw@box:port/0?job=a", "redis://:p/w@box?job=a", "redis://box/x?job=a", "redis://box"])
+def test_the_shape_of_an_address_comes_whole_through_the_masking_of_messages(address: str):
+    from urlsieve.doors.cli.output import one_line
+
+    with pytest.raises(ConfigError) as caught:
+        parse(address)
+    assert "redis://HOST[:PORT][/DB]?job=NAME" in one_line(str(caught.value))
+    assert str(caught.value) == one_line(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "address", ["redis:/:hush@box/0?job=a", "redis::hush@box", "REDISS:/box", "redis+cluster:/hush@box", "http:/hush@box"]
+)
+def test_an_address_that_lacks_a_slash_becomes_no_folder(address: str, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="two slashes") as caught:
+        urlsieve.open(address)
+    assert "hush" not in str(caught.value)
+    assert [] == list(tmp_path.iterdir())
+    urlsieve.open("./redis:box").close()
+    assert (tmp_path / "redis:box" / "ledger.db").exists()
