@@ -130,8 +130,8 @@ def test_the_inverse_of_text_is_every_repeated_line(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "data", "says"),
     [
-        (["--format", "csv"], b"a,b\n1,2\n", "no column 'url': it has 'a', 'b'"),
-        (["--format", "csv", "--column", "u"], b"u,u\n1,2\n", "two columns 'u'"),
+        (["--format", "csv"], b"a,b\n1,2\n", "there is no column 'url': it has 'a', 'b'"),
+        (["--format", "csv", "--column", "u"], b"u,u\n1,2\n", "there are two columns 'u'"),
         (["--format", "csv", "-0"], b"url\n", "--null"),
         (["--column", "url"], b"x\n", "--format"),
         (["--format", "xml"], b"x\n", "xml"),

@@ -190,3 +190,12 @@ def test_failed_retry_brings_back_what_would_be_listed(broken: Cli) -> None:
 
 def test_a_failed_list_of_a_store_without_failures_is_empty(job: Cli) -> None:
     assert (0, b"") == (job.on("failed").status, job.on("failed").out)
+
+
+def test_the_columns_of_a_listing_never_run_into_each_other(job: Cli) -> None:
+    job.on("block", "a.example")
+    job.on("groups", "b.example", "--delay", "123456789012")
+    heading, a, b = job.on("groups", "a.example", "b.example").out.decode().splitlines()
+    assert ["pending", "leased", "delay", "concurrency", "now", "group"] == heading.split()
+    assert ["3", "0", "-", "-", "blocked", ">99y", "a.example"] == a.split()
+    assert 6 == len(b.split())

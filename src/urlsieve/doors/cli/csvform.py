@@ -68,9 +68,9 @@ class Csv:
         if why:
             raise InputError(f"{shown(name)}: its first line does not name columns: {why}")
         if names.count(self.column) != 1:
-            what = "two columns" if self.column in names else "no column"
+            what = "are two columns" if self.column in names else "is no column"
             have = ", ".join(map(repr, names))
-            raise InputError(f"{shown(name)}: there are {what} {self.column!r}: it has {have}; --column chooses"[:500])
+            raise InputError(f"{shown(name)}: there {what} {self.column!r}: it has {have}; --column chooses"[:500])
         if self._out and self._names not in (None, names):
             raise InputError(f"{shown(name)}: has other columns than the file before it: handle them one by one")
         self._names, self._index = names, names.index(self.column)

@@ -66,7 +66,7 @@ def write(output: Output, records: Iterable[Record], columns: Mapping[str, Calla
 
 def _row(cells: Sequence[str]) -> bytes:
     *numbers, name = map(one_line, cells)
-    return ("".join(f"{cell:>{WIDTH}}" for cell in numbers) + f"  {name}\n").encode("utf-8", "backslashreplace")
+    return ("".join(f" {cell:>{WIDTH - 1}}" for cell in numbers) + f"  {name}\n").encode("utf-8", "backslashreplace")
 
 
 def number(name: str) -> Callable[[Record], str]:
