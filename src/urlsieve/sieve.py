@@ -356,9 +356,11 @@ class Sieve:
         chosen = leaving.states_of(states)
         return leaving.export(self._store, self.canonicalizer, self._group_of, self._clock(), states=chosen, secret=secret)
 
-    def import_lines(self, lines: Iterable[bytes], *, rejected: Callable[[str, str, bytes], None] | None = None) -> Imported:
+    def import_lines(
+        self, lines: Iterable[bytes], *, rejected: Callable[[str, str, bytes], None] | None = None, report: Imported | None = None
+    ) -> Imported:
         """What `export` gave, of this or another store; repeating it changes nothing. `rejected` is told of lines that cannot be taken:
-        a word, why, the line."""
+        a word, why, the line. `report`: one to count in, for who wants to know how far it came when this raises."""
         arrival = arriving.Arrival(
             self._store,
             self.canonicalizer,
@@ -366,6 +368,7 @@ class Sieve:
             clock=self._clock,
             offered=lambda offers: self._offered(offers, Mode.NEW),
             reject=rejected or (lambda word, why, line: None),
+            report=Imported() if report is None else report,
         )
         arrival.take(lines)
         return arrival.finish()

@@ -39,9 +39,10 @@ class Arrival:
         clock: Callable[[], float],
         offered: Callable[[Offers], object],
         reject: Reject,
+        report: Imported,
     ) -> None:
-        """offered: an offer of no URLs, for its counts of rejected ones."""
-        self.report = Imported()
+        """offered: an offer of no URLs, for its counts of rejected ones. report: is counted in."""
+        self.report = report
         self._store, self._canonicalizer, self._group_of = store, canonicalizer, group_of
         self._clock, self._offered, self._reject = clock, offered, reject
         self._origin: Origin | None = None

@@ -155,6 +155,38 @@ def test_a_cut_off_export_is_status_2_and_can_be_repeated(job: Cli) -> None:
     assert figures(job, job.store) == figures(job, str(job.directory / "t"))
 
 
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_packed_export_that_is_cut_off_comes_in_up_to_there_and_is_counted(job: Cli, kind: str) -> None:
+    job.on("push", stdin="".join(f"https://{n * 7919 % 1000}.example/{n * n}\n" for n in range(12_000)))
+    job.on("export", "-o", f"all.{kind}")
+    data = (job.directory / f"all.{kind}").read_bytes()
+    (job.directory / f"half.{kind}").write_bytes(data[: len(data) // 8])
+    ran = job("import", "--store", "t", f"half.{kind}")
+    report, error = ran.err.splitlines()
+    assert 2 == ran.status
+    assert "ends too early" in error and "what came before is done" in error
+    with urlsieve.open(job.directory / "t") as sieve:
+        taken = sieve.stats().seen
+    assert 0 < taken < 5_000, "less than one step, and more than nothing"
+    assert report.startswith(f"urlsieve: {taken:,} URLs new")
+    assert 0 == job("import", "--store", "t", f"all.{kind}").status
+    assert figures(job, job.store) == figures(job, str(job.directory / "t"))
+
+
+def test_an_import_that_runs_into_a_full_disk_says_how_far_it_came(cli: Cli, small_disk: Path) -> None:
+    cli.on("push", stdin="".join(f"https://{n % 9}.example/{n}\n" for n in range(30_000)))
+    cli.on("export", "-o", "all.jsonl")
+    store = str(small_disk / "t")
+    ran = cli("import", "--store", store, "all.jsonl")
+    report, error = ran.err.splitlines()
+    assert 3 == ran.status
+    assert "no room" in error and "nothing was changed" not in error
+    cli.store = store
+    found = cli.stats()["seen"]
+    assert found
+    assert report.startswith(f"urlsieve: {found:,} URLs new, 0 seen")
+
+
 def test_what_cannot_be_taken_into_another_secret_is_status_5_with_a_count(job: Cli) -> None:
     data = job.on("export").out
     job("push", "--store", "other", stdin="https://else.example/")

@@ -126,31 +126,49 @@ def _export(namespace: argparse.Namespace, lines: Lines, first: bytes) -> int:
     for name, option in (("mark", "--as"), ("profile", "--profile"), ("rules", "--rules")):
         if getattr(namespace, name) is not None:
             raise UsageError(f"import: {option} is for lines of URLs; an export brings its own")
+    from urlsieve.answers import Imported
     from urlsieve.opening import receiving
 
     address = store_address(namespace)
+    report = Imported()
     with (
         receiving(address, first) as sieve,
         Rejects(namespace, lines) as rejects,
         Progress("lines", quiet=namespace.quiet) as progress,
     ):
-        report = sieve.import_lines(
-            _each(lines, progress), rejected=lambda word, why, line: rejects.write([(f"{word}: {one_line(why)}", line)])
-        )
+        source = Source(lines, progress)
+        try:
+            sieve.import_lines(source, rejected=lambda word, why, line: rejects.write([(f"{word}: {one_line(why)}", line)]), report=report)
+        except BaseException:
+            if report != Imported() and not namespace.quiet:
+                _say(report, as_json=namespace.json)
+            raise
     if not namespace.quiet:
         _say(report, as_json=namespace.json)
+    if source.error is not None:
+        raise source.error
     if report.incomplete is not None:
         names = ", ".join(map(shown, lines.names))
         raise InputError(f"{names}: {report.incomplete}; what came is in the store: import the whole of it again")
     return failures.PARTIAL if report.refused or (namespace.strict and report.rejected) else failures.OK
 
 
-def _each(lines: Lines, progress: Progress) -> Iterator[bytes]:
-    many = 0
-    for block in lines.blocks():
-        yield from lines.split(block)
-        many += block.count(lines.separator)
-        progress.show(many)
+class Source:
+    """The lines of the inputs up to where they cannot be read on: what came before is taken in, and only then is the `error` told."""
+
+    def __init__(self, lines: Lines, progress: Progress) -> None:
+        self.error: InputError | None = None
+        self._lines, self._progress = lines, progress
+
+    def __iter__(self) -> Iterator[bytes]:
+        many = 0
+        try:
+            for block in self._lines.blocks():
+                yield from self._lines.split(block)
+                many += block.count(self._lines.separator)
+                self._progress.show(many)
+        except InputError as error:
+            self.error = error
 
 
 def _say(report: Imported, *, as_json: bool) -> None:

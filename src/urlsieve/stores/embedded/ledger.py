@@ -56,7 +56,7 @@ def translate(error: sqlite3.Error, where: str) -> UrlsieveError:
     """A driver error in our words; drivers' errors never leave the store."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        return StoreFull(f"no room left for the store {where}: nothing was changed; make room and try again")
+        return StoreFull(f"no room left for the store {where}: nothing of this step was kept; make room and try again")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreCorrupt(f"the store {where} is damaged ({error}): nothing was written; run verify, restore a backup")
     if code == sqlite3.SQLITE_READONLY:
