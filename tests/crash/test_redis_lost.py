@@ -159,3 +159,15 @@ def test_a_url_that_is_done_while_its_site_is_read_is_not_left_out_of_the_export
                 sieve.done(sieve.pop(9))
         assert 5 == len(out)
         assert 5 == len({entry.fingerprint for entry in out})
+
+
+def test_a_full_server_takes_no_new_url_beside_one_that_is_raised(server):
+    """What is raised leaves its place first, and a script that has written anything may go on when the memory is full."""
+    with urlsieve.open(server.address(shards=1)) as sieve:
+        sieve.push(pages(3))
+        with server.client() as client:
+            client.config_set("maxmemory", "1mb")
+        with pytest.raises(urlsieve.StoreFull):
+            sieve.push([*pages(1), *pages(500, start=100)], mode="raise", priority=5)
+        assert 3 == sieve.stats().accepted
+        check_conservation(sieve)

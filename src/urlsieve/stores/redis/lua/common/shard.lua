@@ -80,7 +80,11 @@ local ZSETS = {P .. 'ready', P .. 'line', P .. 'wake', P .. 'held', P .. 'due', 
 local function begin(always)
   for i = 1, 5 do call('HLEN', HASHES[i]) end
   for i = 1, 7 do call('ZCARD', ZSETS[i]) end
-  if always then call('DEL', P .. '-') end
+  if always then
+    call('DEL', P .. '-')
+  else -- changes nothing, but is refused when the memory is full: else a ZREM that comes first would let in all that follows
+    call('SETRANGE', KEYS[1], 0, '')
+  end
   add('writes', 1)
 end
 
