@@ -110,8 +110,18 @@ static const char *add_name(us_rules *rules, us_rule *rule, field name, int keep
     return wrong;
 }
 
+/* What may stand in a key as a site: a host as a parser writes it, with a port or without. */
+static int is_site(field site) {
+    if (site.length == 0 || site.length > US_RULES_SITE) return 0;
+    for (size_t i = 0; i < site.length; i++) {
+        const uint8_t byte = site.text[i];
+        if (byte <= 0x20 || byte >= 0x7f || (byte >= 'A' && byte <= 'Z') || memchr("\"#%/<>?@\\^`{|}", byte, 14) != NULL) return 0;
+    }
+    return 1;
+}
+
 static const char *add_move(us_rules *rules, us_rule *rule, field from, field to) {
-    if (from.length == 0 || from.length > US_RULES_SITE || to.length == 0 || to.length > US_RULES_SITE) return "a site has 1 to 259 bytes";
+    if (!is_site(from) || !is_site(to)) return "a site is a host of at most 259 bytes as a parser writes it";
     void *array = longer(rule->moves, rule->move_count, sizeof *rule->moves);
     if (array == NULL) return no_memory;
     rule->moves = array;
