@@ -115,6 +115,14 @@ def test_what_has_no_url_cannot_wait(lab, clock, sieve, state):
     assert 0 == sieve.stats().as_dict()["seen"]
 
 
+@pytest.mark.parametrize("state", [State.PENDING, State.LEASED, State.DELAYED])
+def test_what_has_no_group_cannot_wait_and_nothing_of_its_batch_is_taken(lab, clock, sieve, state):
+    good = Entry(b"\2" * 16, State.DONE, "a.example")
+    with pytest.raises(ConfigError, match="no group"):
+        store_of(sieve).admit([good, Entry(b"\1" * 16, state, "a.example", url="http://a.example/")], clock.now)
+    assert 0 == sieve.stats().as_dict()["seen"]
+
+
 def test_what_has_no_url_may_be_done_dead_or_known(lab, clock, sieve):
     given_ = [Entry(bytes([i]) * 16, state, "a.example") for i, state in enumerate((State.DONE, State.DEAD, None), 1)]
     store_of(sieve).admit(given_, clock.now)

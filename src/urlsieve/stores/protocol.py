@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from urlsieve.errors import ConfigError
 from urlsieve.model import (
     Change,
     Counts,
@@ -48,6 +49,16 @@ class Leased(NamedTuple):
 
 #: Flags of `settle`.
 LOST, APPLIED, OUTDATED = 0, 1, 2
+
+
+def refuse_unfit(entries: Sequence[Entry]) -> None:
+    """ConfigError for the first entry that `admit` cannot take: what waits must be fetchable, and some group must give it."""
+    for entry in entries:
+        if entry.state in (None, State.DONE, State.DEAD):
+            continue
+        lacks = "URL: it could not be fetched" if entry.url is None else "" if entry.group else "group: nobody would give it"
+        if lacks:
+            raise ConfigError(f"an entry of {entry.site or 'an unknown site'} is {entry.state.name.lower()} but has no {lacks}")
 
 
 class Store(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Klass, Policy, State, Verdict
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals
@@ -14,6 +13,7 @@ from urlsieve.stores.embedded.ledger import Ledger, Transaction
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.runs import FIRST
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
+from urlsieve.stores.protocol import refuse_unfit
 
 SLICE = 1000
 _WITHOUT_TEXT: dict[int, State | None] = {seen.KNOWN: None, seen.DONE_WITHOUT_TEXT: State.DONE, seen.DEAD_WITHOUT_TEXT: State.DEAD}
@@ -163,10 +163,7 @@ def admit(
     sites: Sites,
 ) -> bytes:
     """One verdict per entry. What is not seen is taken as it is; the first of equals in the batch wins."""
-    for entry in given:
-        if entry.url is None and entry.state not in (None, State.DONE, State.DEAD):
-            state = entry.state.name.lower()
-            raise ConfigError(f"an entry of {entry.site or 'an unknown site'} is {state} but has no URL: it could not be fetched")
+    refuse_unfit(given)
     keys = [entry.fingerprint for entry in given]
     found = seen.find(tx, keys)
     fresh: dict[bytes, Entry] = {}

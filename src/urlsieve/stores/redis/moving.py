@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Klass, State, Verdict
+from urlsieve.stores.protocol import refuse_unfit
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.look import marks, scan
@@ -167,11 +168,9 @@ def _marks_again(job: Job, shard: int, half: bytes, urls: list[bytes]) -> list[t
 
 def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, int], groups: Mapping[int, str]) -> bytes:
     """One verdict per entry, in one step per shard and MOST_AT_ONCE. Everything is looked at before the first is written."""
+    refuse_unfit(given)
     by_shard: dict[int, list[int]] = {}
     for i, entry in enumerate(given):
-        if entry.url is None and entry.state not in (None, State.DONE, State.DEAD):
-            state = entry.state.name.lower()
-            raise ConfigError(f"an entry of {entry.site or 'an unknown site'} is {state} but has no URL: it could not be fetched")
         if not entry.site:
             raise ConfigError("an entry names no site: the shard it belongs to is not known")
         if entry.group:
