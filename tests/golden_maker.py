@@ -1,5 +1,5 @@
 """Makes a small store that has something of everything: what `tests/golden/` keeps of each schema. Run with the program of that schema:
-`python tests/golden_maker.py PLACE` writes PLACE/ledger.db and PLACE.json, what it must be found to hold."""
+`python tests/golden_maker.py PLACE` writes the folder PLACE and PLACE.json, what it must be found to hold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import urlsieve
 from urlsieve import testing
+from urlsieve.stores.embedded import merging
 
 START = 1_700_000_000.0
 SECRET = 0x5EC2E7
@@ -68,6 +69,7 @@ def text(now: float, what: dict[str, object]) -> str:
 
 
 def main(place: Path) -> None:
+    merging.LONGEST_JOURNAL = 200  # some of the seen set in runs, some in the journal
     clock = testing.VirtualClock(START)
     with testing.open(place, clock=clock, secret=SECRET, high_water=100_000) as sieve:
         fill(sieve, clock)

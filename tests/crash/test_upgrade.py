@@ -63,6 +63,12 @@ def test_a_store_of_the_last_release_is_upgraded_with_all_it_has(old):
     check_content(place, content)
 
 
+def test_a_store_of_this_schema_made_earlier_is_opened_as_it_is(fast_path):
+    shutil.copytree(GOLDEN / "embedded-2", fast_path / "made")
+    assert (2, 2) == opening.upgrade(fast_path / "made")
+    check_content(fast_path / "made", json.loads((GOLDEN / "embedded-2.json").read_text(encoding="utf-8")))
+
+
 def test_an_upgraded_store_is_left_as_it_is(old):
     place, content = old
     opening.upgrade(place)
