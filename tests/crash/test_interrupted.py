@@ -10,7 +10,7 @@ import pytest
 import urlsieve
 from sieve_lab import check_conservation, pages
 from urlsieve import UrlsieveError, testing
-from urlsieve.stores.embedded import ledger, merging, runs
+from urlsieve.stores.embedded import files, ledger, merging, runs
 from urlsieve.stores.embedded.seen import manifest
 
 pytestmark = pytest.mark.crash
@@ -173,3 +173,29 @@ def test_a_call_in_the_middle_of_another_is_refused_and_that_one_stays_whole(fas
         with sieve._store._ledger.read() as db:
             assert [(1,), (2,)] == db.execute("SELECT value FROM meta WHERE name IN ('first', 'second') ORDER BY 1").fetchall()
         check_conservation(sieve)
+
+
+@pytest.mark.parametrize("call", ["release", "acquire"])
+def test_ctrl_c_while_a_lock_is_taken_or_given_up_keeps_nobody_else_out(fast_path, monkeypatch, call):
+    """The program may go on afterwards, idle, as an interactive one does."""
+    with open_at(fast_path) as sieve, open_at(fast_path) as other:
+        sieve.push(pages(1))
+        real = files.FairLock._try
+
+        def interrupted(fd):
+            assert real(fd)
+            raise KeyboardInterrupt
+
+        lock = sieve._store._ledger._lock
+        with monkeypatch.context() as patched:
+            if call == "acquire":
+                patched.setattr(files.FairLock, "_try", staticmethod(interrupted))
+                with pytest.raises(KeyboardInterrupt):
+                    sieve.push(pages(1, start=1))
+            else:
+                lock.acquire(1.0)
+                patched.setattr(files.FairLock, "_try", staticmethod(interrupted))
+                with pytest.raises(KeyboardInterrupt):
+                    lock.release()
+        other._store._ledger._patience = 0.5
+        assert 1 == other.push(pages(1, host="b.example")).new

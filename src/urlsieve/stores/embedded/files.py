@@ -226,8 +226,11 @@ class FairLock:
 
     def release(self) -> None:
         now = time.monotonic()
-        self._give_way_until = now + min(now - self._since, self.LONGEST_WAY) if self._somebody_waits() else 0.0
-        fcntl.flock(self._fds[1], fcntl.LOCK_UN)
+        try:
+            self._give_way_until = now + min(now - self._since, self.LONGEST_WAY) if self._somebody_waits() else 0.0
+        finally:  # also the turn: an interruption may come when it was taken only to see whether somebody has it
+            for fd in self._fds:
+                fcntl.flock(fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         for fd in self._fds:
