@@ -56,7 +56,14 @@ def test_cli_09_three_processes_share_the_work_and_all_end(scrapy_run, serve, si
             await asyncio.sleep(0.05)
         return page(*(f"/{k}" for k in range(1, 6)))
 
-    pages = {f"/{n}": leads_to(*(f"/{n * 5 + k}" for k in range(1, 6) if n * 5 + k < 150)) for n in range(150)}
+    def slow(*links):  # so that the crawl lasts longer than a spider that found nothing may take to look again
+        async def answer(_):
+            await asyncio.sleep(0.2)
+            return page(*links)
+
+        return answer
+
+    pages = {f"/{n}": slow(*(f"/{n * 5 + k}" for k in range(1, 6) if n * 5 + k < 150)) for n in range(150)}
     site = serve(pages | {"/0": when_all_are_up})
     body = """
     async def start(self):
@@ -64,9 +71,7 @@ def test_cli_09_three_processes_share_the_work_and_all_end(scrapy_run, serve, si
             yield scrapy.Request(url)
         self.note("up")
 
-    async def parse(self, response):
-        import asyncio
-        await asyncio.sleep(0.1)
+    def parse(self, response):
         for href in response.css("a::attr(href)").getall():
             yield response.follow(href, self.parse)
         self.note(response.url)
