@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -116,3 +117,16 @@ def drain(sieve: Any, clock: testing.VirtualClock, each: Callable[[Any, Any], ob
             assert leases.next_at > clock.now, "an empty pop must not say that it is worth asking now"
             clock.advance(leases.next_at - clock.now)
     raise AssertionError(f"not drained after {rounds} pops: {states(sieve)}")
+
+
+def finish(address: str, start: list[str]) -> Any:
+    """Everything that is left is done, long after every lease and every wait."""
+    clock = testing.VirtualClock(time.time() + 100_000)
+    with testing.open(address, clock=clock) as sieve:
+        check_conservation(sieve)
+        before = sieve.stats()
+        drain(sieve, clock, lambda sieve, lease: sieve.done(lease, links=[f"{lease.url}/link"] if lease.depth == 0 else ()), limit=200)
+        assert {"done": 2 * len(start)} == states(sieve)
+        assert [True] * len(start) == sieve.seen([url + "/link" for url in start])
+        check_conservation(sieve)
+    return before

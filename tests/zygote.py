@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,11 @@ class Zygote:
         self._server.stdin.close()
         self._server.wait(30)
         self._server.stdout.close()
+
+
+def wait_for(path, size, seconds=30.0):
+    """Until the child has written something: else a slow machine would kill it before it did anything."""
+    end = time.monotonic() + seconds
+    while not path.exists() or path.stat().st_size <= size:
+        assert time.monotonic() < end, "the child wrote nothing"
+        time.sleep(0.001)

@@ -20,11 +20,7 @@ static uint64_t round_now, seed_now, state;
 void told(void) { fprintf(stderr, "finding in round %" PRIu64 " of seed %" PRIu64 "\n", round_now, seed_now); }
 
 uint64_t chance(void) {
-    state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t x = state;
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return next_of(&state);
 }
 
 static const char *const TOKENS[] = {
@@ -153,7 +149,7 @@ int main(int argc, char **argv) {
         uint8_t *text = malloc(length ? length : 1);
         CHECK(text != NULL);
         memcpy(text, room, length);
-        for (int i = 0; i < OURS; i++) digest = form_laws(programs[i], &work, text, length, digest);
+        for (int i = 0; i < OURS; i++) digest = form_laws(programs[i], &work, text, length, 1, digest);
         for (int i = OURS; i < PROGRAMS; i++) digest = foreign_laws(programs[i], &work, text, length, digest);
         digest = lines(programs[below(2) ? 1 : PROGRAMS - 1], &work, text, length, digest);
         digest = rule_round(&work, text, length, digest);

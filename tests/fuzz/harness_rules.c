@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "laws.h"
 #include "rules.h"
 #include "siphash.h"
 
@@ -75,28 +76,6 @@ static uint64_t expression(const uint8_t *text, size_t length, uint64_t digest) 
     return digest;
 }
 
-/* Whatever the rules are: the key of a key is the key, unless hosts are moved, which policy checks. */
-static uint64_t key_of(const us_program *program, us_work *work, const uint8_t *text, size_t length, int moves, uint64_t digest) {
-    us_key key = {0}, again = {0};
-    work->used = 0;
-    const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
-    digest = digest * 31 + (uint64_t)status;
-    if (status != US_OK) return digest;
-    CHECK(key.length <= US_LIMIT && key.site_start + key.site_length <= key.length && key.site_length > 0);
-    uint8_t *copy = malloc(key.length);
-    CHECK(copy != NULL);
-    memcpy(copy, work->text, key.length);
-    for (size_t i = 0; i < key.length; i++) CHECK(copy[i] > 0x20 && copy[i] < 0x7f);
-    for (int href = 0; href < 2 && !moves; href++) {
-        CHECK(us_canonicalize(program, work, copy, key.length, href, 1, &again) == US_OK);
-        CHECK(again.length == key.length && memcmp(work->text, copy, key.length) == 0 && again.rule == key.rule);
-        CHECK(again.found_length == 0);
-    }
-    digest = us_siphash(digest, 2, copy, key.length);
-    free(copy);
-    return digest;
-}
-
 uint64_t rule_round(us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
     static const uint8_t noise[] = "utm_source\ngclid\n";
     char lines[4096];
@@ -112,7 +91,7 @@ uint64_t rule_round(us_work *work, const uint8_t *text, size_t length, uint64_t 
     us_program *program = us_program_new(&options);
     CHECK(program != NULL);
     for (size_t i = 0; rules != NULL && i < rules->count; i++) moves |= rules->rules[i].move_count > 0;
-    digest = key_of(program, work, text, length, moves, digest);
+    digest = form_laws(program, work, text, length, !moves, digest);   /* moved hosts are checked by policy */
     us_program_free(program);
     us_rules_free(rules);
     return digest;

@@ -8,7 +8,7 @@
 
 uint64_t mix(uint64_t digest, const uint8_t *data, size_t length) { return us_siphash(digest, 1, data, length); }
 
-uint64_t form_laws(const us_program *program, us_work *work, const uint8_t *text, size_t length, uint64_t digest) {
+uint64_t form_laws(const us_program *program, us_work *work, const uint8_t *text, size_t length, int at_rest, uint64_t digest) {
     us_key key = {0}, again = {0};
     work->used = 0;
     const enum us_status status = us_canonicalize(program, work, text, length, 0, 1, &key);
@@ -20,9 +20,10 @@ uint64_t form_laws(const us_program *program, us_work *work, const uint8_t *text
     CHECK(copy != NULL);
     memcpy(copy, work->text, key.length);
     for (size_t i = 0; i < key.length; i++) CHECK(copy[i] > 0x20 && copy[i] < 0x7f);
-    for (int href = 0; href < 2; href++) {
+    for (int href = 0; href < 2 && at_rest; href++) {
         CHECK(us_canonicalize(program, work, copy, key.length, href, 1, &again) == US_OK);
         CHECK(again.length == key.length && memcmp(work->text, copy, key.length) == 0);
+        CHECK(again.rule == key.rule && again.found_length == 0);
         CHECK(again.site_start == key.site_start && again.site_length == key.site_length && again.route == key.route);
     }
     digest = mix(digest, copy, key.length);

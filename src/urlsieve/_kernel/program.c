@@ -6,41 +6,37 @@
 #include "ascii.h"
 #include "foreign.h"
 
-static void set(uint8_t *table, const char *bytes, enum us_action action) {
-    for (; *bytes; bytes++) table[(uint8_t)*bytes] = (uint8_t)action;
-}
-
 /* The part that all components share: WHATWG's C0 control percent-encode set; tab, LF and CR are removed by the parser. */
 static void common(uint8_t *table) {
     memset(table, US_COPY, 256);
     memset(table, US_ENCODE, 0x21);
     memset(table + 0x7f, US_ENCODE, 256 - 0x7f);
-    set(table, "\t\n\r", US_FOREIGN);
-    set(table, "\"<>", US_ENCODE);
+    us_mark(table, "\t\n\r", US_FOREIGN);
+    us_mark(table, "\"<>", US_ENCODE);
 }
 
 static void compile_bytes(us_program *program) {
     common(program->path);
     common(program->query);
     common(program->fragment);
-    set(program->path, "^`{}", US_ENCODE);
-    set(program->query, "'", US_ENCODE);
-    set(program->fragment, "`", US_ENCODE);
+    us_mark(program->path, "^`{}", US_ENCODE);
+    us_mark(program->query, "'", US_ENCODE);
+    us_mark(program->fragment, "`", US_ENCODE);
     if (program->options.steps & US_STEP_PERCENT) {
-        set(program->path, "|[]", US_ENCODE);
-        set(program->query, "\\^`{|}[]", US_ENCODE);
-        set(program->fragment, "\\^{|}[]", US_ENCODE);
-        set(program->path, "%", US_PERCENT);
-        set(program->query, "%", US_PERCENT);
-        set(program->fragment, "%", US_PERCENT);
+        us_mark(program->path, "|[]", US_ENCODE);
+        us_mark(program->query, "\\^`{|}[]", US_ENCODE);
+        us_mark(program->fragment, "\\^{|}[]", US_ENCODE);
+        us_mark(program->path, "%", US_PERCENT);
+        us_mark(program->query, "%", US_PERCENT);
+        us_mark(program->fragment, "%", US_PERCENT);
     }
-    set(program->path, "/\\", US_SLASH);   /* a backslash is a slash to a browser, before the query */
-    set(program->path, "?#", US_END);
-    set(program->path, ";", US_SEMICOLON);
-    set(program->query, "#", US_END);
-    set(program->query, "&", US_AMPERSAND);
-    set(program->query, "=", US_EQUALS);
-    if (program->options.steps & US_STEP_PLUS) set(program->query, "+", US_SPACE);
+    us_mark(program->path, "/\\", US_SLASH);   /* a backslash is a slash to a browser, before the query */
+    us_mark(program->path, "?#", US_END);
+    us_mark(program->path, ";", US_SEMICOLON);
+    us_mark(program->query, "#", US_END);
+    us_mark(program->query, "&", US_AMPERSAND);
+    us_mark(program->query, "=", US_EQUALS);
+    if (program->options.steps & US_STEP_PLUS) us_mark(program->query, "+", US_SPACE);
     for (int byte = 0; byte < 256; byte++) {
         if (us_is_unreserved((uint8_t)byte)) program->plain[byte] = US_PLAIN_PATH | US_PLAIN_QUERY | US_PLAIN_FRAGMENT;
     }

@@ -59,6 +59,11 @@ enum us_action {
     US_FOREIGN      /* the WHATWG parser must look at it first */
 };
 
+/* These bytes of a component, all but NUL. */
+static inline void us_mark(uint8_t *table, const char *bytes, enum us_action action) {
+    for (; *bytes; bytes++) table[(uint8_t)*bytes] = (uint8_t)action;
+}
+
 typedef struct us_rules us_rules;   /* rules.h */
 typedef struct us_rule us_rule;
 

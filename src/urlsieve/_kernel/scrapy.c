@@ -9,10 +9,6 @@ UTF-8 that was no surrogate; all other URLs are Python's to read (its idna codec
 #include "foreign.h"
 #include "scan.h"
 
-static void mark(uint8_t *table, const char *bytes, enum us_action action) {
-    for (; *bytes; bytes++) table[(uint8_t)*bytes] = (uint8_t)action;
-}
-
 /* path: a path's bytes as found. fragment: bytes that stay behind a `;`. query: bytes of a query as found. */
 void us_scrapy_bytes(us_program *program) {
     memset(program->path, US_ENCODE, 256);
@@ -21,19 +17,19 @@ void us_scrapy_bytes(us_program *program) {
     for (int c = 0; c < 0x80; c++) {
         if (us_is_unreserved((uint8_t)c)) program->path[c] = program->fragment[c] = US_COPY;
     }
-    mark(program->path, ":[]@!$&'()*+,=|", US_COPY);
-    mark(program->fragment, ":@!$&'()*+,;=%", US_COPY);
-    mark(program->path, "%", US_PERCENT);
-    mark(program->path, "/\\", US_SLASH);
-    mark(program->path, ";", US_SEMICOLON);
-    mark(program->query, "%", US_PERCENT);
-    mark(program->query, "+", US_SPACE);
-    mark(program->query, "&", US_AMPERSAND);
-    mark(program->query, "=", US_EQUALS);
+    us_mark(program->path, ":[]@!$&'()*+,=|", US_COPY);
+    us_mark(program->fragment, ":@!$&'()*+,;=%", US_COPY);
+    us_mark(program->path, "%", US_PERCENT);
+    us_mark(program->path, "/\\", US_SLASH);
+    us_mark(program->path, ";", US_SEMICOLON);
+    us_mark(program->query, "%", US_PERCENT);
+    us_mark(program->query, "+", US_SPACE);
+    us_mark(program->query, "&", US_AMPERSAND);
+    us_mark(program->query, "=", US_EQUALS);
     uint8_t *const tables[] = {program->path, program->fragment, program->query};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        mark(tables[i], "\t\n\r", US_FOREIGN);   /* removed first, wherever they are */
-        mark(tables[i], i < 2 ? "?#" : "#", US_END);
+        us_mark(tables[i], "\t\n\r", US_FOREIGN);   /* removed first, wherever they are */
+        us_mark(tables[i], i < 2 ? "?#" : "#", US_END);
         memset(tables[i] + 0x80, US_FOREIGN, 0x80);
     }
 }

@@ -70,7 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *text = copy_of(data + 1, size - 1);
     us_work work;
     us_work_init(&work);
-    (chosen < OURS ? form_laws : foreign_laws)(programs[chosen], &work, text, size - 1, 0);
+    if (chosen < OURS) {
+        form_laws(programs[chosen], &work, text, size - 1, 1, 0);
+    } else {
+        foreign_laws(programs[chosen], &work, text, size - 1, 0);
+    }
     batch_is_single(programs[chosen], &work, text, size - 1);
     us_work_free(&work);
     free(text);

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from urlsieve.doors.cli.failures import InputError, UsageError
-from urlsieve.doors.cli.lines import Lines, shown
+from urlsieve.doors.cli.lines import Lines, json_object, shown
 from urlsieve.doors.cli.options import Parser
 from urlsieve.doors.cli.output import Output
 
@@ -107,18 +107,9 @@ class JsonLines:
         return batch
 
     def _url(self, record: bytes) -> bytes:
-        import json
-
         if not record.strip():
             return b""
-        if len(record) >= LONGEST:
-            raise ValueError(f"longer than {LONGEST} bytes")
-        try:
-            found = json.loads(record.decode("utf-8", "surrogateescape"))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"not JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise ValueError("not a JSON object")
+        found = json_object(record, LONGEST)
         if self.column not in found:
             raise ValueError(f"no field {self.column!r}; it has {', '.join(found) or 'none'}"[:200])
         url = found[self.column]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from typing import Any
 
 from urlsieve.doors.cli import packed
 from urlsieve.doors.cli.failures import InputError, UsageError, reading
@@ -105,6 +106,21 @@ class Lines:
                 skipping = True
         if tail:
             yield bytes(tail) + self.separator
+
+
+def json_object(line: bytes, longest: int, *, like: str = "") -> dict[str, Any]:
+    """ValueError says what is wrong: it has `longest` bytes or more, is not JSON, or is none (`like` …)."""
+    import json
+
+    if len(line) >= longest:
+        raise ValueError(f"longer than {longest} bytes")
+    try:
+        found = json.loads(line.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"not a JSON object{' like ' if like else ''}{like}")
+    return found
 
 
 def shown(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
 from urlsieve.doors.cli.failures import InputError
-from urlsieve.doors.cli.lines import Lines, shown
+from urlsieve.doors.cli.lines import Lines, json_object, shown
 from urlsieve.doors.cli.options import Parser, add_records, add_store, as_found, open_sieve
 from urlsieve.doors.cli.output import Output, json_lines
 
@@ -125,16 +125,7 @@ def _record(line: bytes, fields: Fields, required: tuple[str, ...]) -> Record | 
     """None for a blank line. ValueError says what is wrong."""
     if not line.strip():
         return None
-    if len(line) >= LONGEST:
-        raise ValueError(f"longer than {LONGEST} bytes")
-    import json
-
-    try:
-        record = json.loads(line.decode("utf-8", "surrogateescape"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error})") from None
-    if not isinstance(record, dict):
-        raise ValueError('not a JSON object like {"token": …}')
+    record = json_object(line, LONGEST, like='{"token": …}')
     for name in required:
         if record.get(name) in (None, ""):
             raise ValueError(f"{name!r} is missing")

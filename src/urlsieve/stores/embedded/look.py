@@ -8,6 +8,7 @@ from typing import Any
 
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
+from urlsieve.stores.counting import STATE_NAMES, counts_of
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import SELECT, Group, load_one
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot
@@ -19,27 +20,16 @@ _WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_W
 
 def counts(db: sqlite3.Connection, size: int) -> Counts:
     number: dict[str, int] = dict(db.execute("SELECT name, n FROM counter"))
-    tally: dict[str, int] = dict(db.execute("SELECT name, n FROM tally ORDER BY name"))
-
-    def by(prefix: str) -> dict[str, int]:
-        return {name[len(prefix) :]: n for name, n in tally.items() if name.startswith(prefix)}
+    tally: dict[str, int] = dict(db.execute("SELECT name, n FROM tally"))
 
     oldest, sampled = _oldest(db)
-    return Counts(
-        accepted=number.get("accepted", 0),
-        known=number.get("known", 0),
-        seen=number.get("seen", 0),
-        states={state: number.get(state.name.lower(), 0) for state in State},
-        classes={klass: number.get(f"pending.{klass.name.lower()}", 0) for klass in Klass},
-        rejected=by("rejected."),
-        skipped=by("skipped."),
-        sites=number.get("sites", 0),
-        groups=number.get("groups", 0),
-        oldest_pending=oldest,
-        oldest_sampled=sampled,
-        bytes={"seen": _seen_bytes(db, number), "queue": None, "text": None, "history": None, "total": size},
+    return counts_of(
+        number,
+        tally,
+        oldest=oldest,
+        sampled=sampled,
+        size={"seen": _seen_bytes(db, number), "total": size},
         epoch=number.get("epoch", 0),
-        generation=number.get("generation", 0),
         rules_generation=number.get("rules_generation", 0),
     )
 
@@ -115,14 +105,13 @@ _STATES = (
     "SELECT t.id, coalesce(h.state, CASE WHEN p.id IS NULL THEN 3 ELSE 0 END) FROM text t LEFT JOIN held h ON h.id = t.id "
     f"LEFT JOIN moved m ON m.id = t.id LEFT JOIN pending p ON {queue.PLACE} WHERE t.id IN"
 )
-_WORDS = tuple(state.name.lower() for state in State)
 
 
 def _counted(tx: Transaction, rows: Sequence[tuple[int, str, int | None]]) -> list[SiteRow]:
     """Sites that follow one another, by (id, name, limit), in one walk through their URLs."""
     have: dict[int, dict[str, int]] = {row[0]: {} for row in rows}
     for pairs in seen.of_sites(tx, rows[0][0], rows[-1][0]) if rows else ():
-        states = {number: _WORDS[state] for number, state in tx.rows(_STATES, [entry for _, entry in pairs if entry > 0])}
+        states = {number: STATE_NAMES[state] for number, state in tx.rows(_STATES, [entry for _, entry in pairs if entry > 0])}
         for key, entry in pairs:
             word = _WITHOUT_ROW.get(entry) if entry <= 0 else states.get(entry)
             of = have.get(site_id_of(key))
@@ -132,7 +121,7 @@ def _counted(tx: Transaction, rows: Sequence[tuple[int, str, int | None]]) -> li
 
 
 def _site_row(name: str, have: dict[str, int], limit: int | None) -> SiteRow:
-    pending, leased, delayed, done, dead = (have.get(word, 0) for word in _WORDS)
+    pending, leased, delayed, done, dead = (have.get(word, 0) for word in STATE_NAMES)
     return SiteRow(name, sum(have.values()), pending, leased, delayed, done, dead, limit)
 
 

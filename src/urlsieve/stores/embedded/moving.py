@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from urlsieve.model import Entry, Klass, Policy, State, Verdict
+from urlsieve.stores.counting import STATE_NAMES
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Ledger, Transaction
@@ -200,7 +201,7 @@ def _take(
             arrivals.name(entry.group_id, entry.group)
         tx.count("known" if entry.state is None else "accepted")
         if entry.state in (State.DONE, State.DEAD, State.DELAYED):
-            tx.count(queue.STATE_NAMES[entry.state])
+            tx.count(STATE_NAMES[entry.state])
     pending = [_spot(number, e, now) for number, e in waiting if e.state in (State.PENDING, State.LEASED)]
     queue.put_pending(tx, pending, arrivals)
     _hold(tx, [(number, e) for number, e in waiting if e.state in (State.DELAYED, State.DEAD)], now)

@@ -12,10 +12,10 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from urlsieve.model import Columns, Klass, OfferRow, State
+from urlsieve.stores.counting import STATE_NAMES
 from urlsieve.stores.embedded.groups import PENDING, Arrivals
 from urlsieve.stores.embedded.ledger import Transaction
 
-STATE_NAMES = tuple(state.name.lower() for state in State)
 #: Where a URL of `text t`, with `moved m` if it has such a row, stands in `pending p`.
 PLACE = (
     "p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id)"

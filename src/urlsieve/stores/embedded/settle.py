@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
+from urlsieve.stores.counting import STATE_NAMES
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
 from urlsieve.stores.embedded.lease import token_parts
@@ -154,7 +155,7 @@ class Settling:
             group.next_turn = max(group.next_turn, self.turns.get(group_id, 0.0))
         tx.count("leased", -sum(self.states.values()))
         for state in (State.DONE, State.DELAYED, State.DEAD):
-            tx.count(queue.STATE_NAMES[state], self.states[state])
+            tx.count(STATE_NAMES[state], self.states[state])
         queue.let_go(tx, self.done)
         end(tx, self.done, self.policy.keep_urls)
         if self.back:

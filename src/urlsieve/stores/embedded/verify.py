@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from urlsieve.errors import StoreCorrupt
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Klass, State
+from urlsieve.stores.counting import broken_equalities
 from urlsieve.stores.embedded import seen
 from urlsieve.stores.embedded.ledger import Transaction, scalar
 from urlsieve.stores.embedded.queue import PLACE
@@ -22,7 +23,7 @@ def verify(tx: Transaction, *, deep: bool) -> list[str]:
         return [str(error)]
     db = tx.db
     number: dict[str, int] = dict(db.execute("SELECT name, n FROM counter"))
-    problems = list(_equalities(number))
+    problems = list(broken_equalities(number))
     if deep:
         problems += [f"ledger: {row[0]}" for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
         damage = list(_runs(view))
@@ -40,16 +41,6 @@ def _runs(view: seen.Seen) -> Iterator[str]:
             yield f"run {named.name}: {len(bad)} of {run.blocks} blocks are damaged (the first is {bad[0]})"
         if run.count != named.keys:
             yield f"run {named.name} has {run.count} keys, the ledger says {named.keys}"
-
-
-def _equalities(number: dict[str, int]) -> Iterator[str]:
-    states = {state.name.lower(): number.get(state.name.lower(), 0) for state in State}
-    if number.get("accepted", 0) != sum(states.values()):
-        shown = " + ".join(f"{name} {n}" for name, n in states.items())
-        yield f"conservation: accepted {number.get('accepted', 0)} is not {shown}"
-    if number.get("seen", 0) != number.get("accepted", 0) + number.get("known", 0):
-        yield f"seen {number.get('seen', 0)} is not accepted {number.get('accepted', 0)} + known {number.get('known', 0)}"
-    yield from (f"count {name} is negative: {n}" for name, n in number.items() if n < 0)
 
 
 class _Marks:

@@ -6,7 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
+from urlsieve.model import Counts, EntryInfo, GroupRow, SiteRow, State
+from urlsieve.stores.counting import counts_of
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Answer, Ask, Job
 from urlsieve.stores.redis.lease import named
@@ -37,24 +38,13 @@ def counts(job: Job, now: float) -> Counts:
             oldest = float(since) if oldest is None else min(oldest, float(since))
     _add(tallies, reasons)
 
-    def by(prefix: str) -> dict[str, int]:
-        return {name[len(prefix) :]: many for name, many in sorted(tallies.items()) if name.startswith(prefix)}
-
-    return Counts(
-        accepted=number.get("accepted", 0),
-        known=number.get("known", 0),
-        seen=number.get("seen", 0),
-        states={state: number.get(state.name.lower(), 0) for state in State},
-        classes={klass: number.get(f"pending.{klass.name.lower()}", 0) for klass in Klass},
-        rejected=by("rejected."),
-        skipped=by("skipped."),
-        sites=number.get("sites", 0),
-        groups=number.get("groups", 0),
-        oldest_pending=oldest,
-        oldest_sampled=any(answer.values[3] == b"1" for answer in answers),
-        bytes={"seen": None, "queue": None, "text": None, "history": None, "total": None},
+    return counts_of(
+        number,
+        tallies,
+        oldest=oldest,
+        sampled=any(answer.values[3] == b"1" for answer in answers),
+        size={},
         epoch=int(header[6] or 0),
-        generation=number.get("generation", 0),
         rules_generation=int(header[5] or 0),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from urlsieve.errors import StoreUnavailable
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Klass, State
+from urlsieve.stores.counting import STATE_NAMES, broken_equalities
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Job
 from urlsieve.stores.redis.look import marks_of, scan, scan_all
@@ -17,14 +18,13 @@ from urlsieve.stores.redis.wire import Call
 #: A shard that is written while it is enumerated is looked at again, this often, each time after a longer pause.
 MOST_LOOKS = 20
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-WORDS = tuple(state.name.lower() for state in State)
 
 
 def verify(job: Job, *, deep: bool) -> list[str]:
     """Quick: the counts of each shard against each other. Deep: each shard by enumeration, in slices."""
     problems: list[str] = []
     for shard, number in enumerate(counters(job, range(job.shards.count))):
-        found = [*_equalities(number)]
+        found = [*broken_equalities(number)]
         if deep:
             found += _deep(job, shard)
         problems += [f"shard {shard}: {problem}" for problem in found]
@@ -34,16 +34,6 @@ def verify(job: Job, *, deep: bool) -> list[str]:
 def counters(job: Job, shards: Sequence[int]) -> list[dict[str, int]]:
     """Of these shards, in one round trip."""
     return [pack.counters(text) for text in job.wire.ask([Call("", "", ("GET", f"{job.shards.keys[shard]}n")) for shard in shards])]
-
-
-def _equalities(number: dict[str, int]) -> Iterator[str]:
-    states = {word: number.get(word, 0) for word in WORDS}
-    if number.get("accepted", 0) != sum(states.values()):
-        shown = " + ".join(f"{name} {n}" for name, n in states.items())
-        yield f"conservation: accepted {number.get('accepted', 0)} is not {shown}"
-    if number.get("seen", 0) != number.get("accepted", 0) + number.get("known", 0):
-        yield f"seen {number.get('seen', 0)} is not accepted {number.get('accepted', 0)} + known {number.get('known', 0)}"
-    yield from (f"count {name} is negative: {n}" for name, n in number.items() if n < 0)
 
 
 def _deep(job: Job, shard: int) -> list[str]:
@@ -159,7 +149,7 @@ class _Look:
     def _counts(self) -> Iterator[str]:
         self.found["sites"], self.found["groups"] = len(self.sites), len(self.records)
         self.found["accepted"] = self.found["seen"] - self.found["known"]
-        for name in ("seen", "known", "accepted", "sites", "groups", *WORDS, *(f"pending.{klass.name.lower()}" for klass in Klass)):
+        for name in ("seen", "known", "accepted", "sites", "groups", *STATE_NAMES, *(f"pending.{klass.name.lower()}" for klass in Klass)):
             if self.number.get(name, 0) != self.found[name]:
                 yield f"count {name} says {self.number.get(name, 0)}, there are {self.found[name]}"
 

@@ -1,11 +1,6 @@
 -- 4 for how long, then the id and stamp of each token in one block of 32 bytes. head, flags: 1 extended, 0 lost.
 local ttl, tokens = tonumber(ARGV[4]), ARGV[5]
-local ids, stamps = {}, {}
-for i = 1, #tokens / 32 do
-  local id
-  id, stamps[i] = su('<dc24', tokens, 32 * i - 31)
-  ids[i] = text(id)
-end
+local ids, stamps = tokens_in(tokens)
 local flags, scores = {}, {}
 for i, raw in ipairs(hmget(P .. 's', ids)) do
   local s = raw and spot_of(tonumber(ids[i]), raw)

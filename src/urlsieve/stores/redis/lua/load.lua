@@ -1,12 +1,7 @@
 -- 4 "1": with what was pushed, then the id and stamp of each token in one block of 32 bytes.
 -- head, rows (false: lost): spot, body or "", then hash and record of each group, then hash and name of each site.
 local whole, tokens = ARGV[4] == '1', ARGV[5]
-local ids, stamps = {}, {}
-for i = 1, #tokens / 32 do
-  local id
-  id, stamps[i] = su('<dc24', tokens, 32 * i - 31)
-  ids[i] = text(id)
-end
+local ids, stamps = tokens_in(tokens)
 local rows, live, groups, halves = {}, {}, {}, {}
 for i, raw in ipairs(hmget(P .. 's', ids)) do
   local s = raw and spot_of(tonumber(ids[i]), raw)

@@ -176,3 +176,14 @@ local function tally(kind, reason, by)
   if call('HEXISTS', P .. 't', field) == 0 and call('HINCRBY', P .. 't', '#' .. kind, 0) >= 200 then field = kind .. '.other' end
   if call('HINCRBY', P .. 't', field, by) == by then call('HINCRBY', P .. 't', '#' .. kind, 1) end
 end
+
+-- Ids and stamps of tokens in one block of 32 bytes each.
+local function tokens_in(block)
+  local ids, stamps = {}, {}
+  for i = 1, #block / 32 do
+    local id
+    id, stamps[i] = su('<dc24', block, 32 * i - 31)
+    ids[i] = text(id)
+  end
+  return ids, stamps
+end
