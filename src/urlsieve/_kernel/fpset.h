@@ -1,4 +1,4 @@
-/* A set of 128-bit fingerprints in less than 24 bytes each, at any size and while it grows.
+/* A set of 128-bit fingerprints in about 23 bytes each (and 140 kB at most), at any size and while it grows.
 
 64 segments, chosen by the top bits of the mixed key. A segment is an array in which the keys stand in ascending order with gaps: the place
 of a key is its share of the key range (linear probing in order, Robin Hood's invariant). So an absent key is recognised at the first larger
