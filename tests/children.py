@@ -168,7 +168,12 @@ def try_everything(address: str, urls: list[str], descriptors: int | None, out: 
     else:
         give_up_capabilities()
     said = []
-    for call in (lambda sieve: sieve.seen(urls), lambda sieve: sieve.push(urls), lambda sieve: list(sieve.sites()), lambda sieve: sieve.verify()):
+    for call in (
+        lambda sieve: sieve.seen(urls),
+        lambda sieve: sieve.push(urls),
+        lambda sieve: list(sieve.sites()),
+        lambda sieve: sieve.verify(),
+    ):
         try:
             with urlsieve.open(address, create=False) as sieve:
                 said.append(repr(call(sieve)))

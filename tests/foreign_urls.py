@@ -10,18 +10,33 @@ def _words(text: str) -> list[str]:
     return text.split()
 
 
-
 TOKENS = [
-    *(_words("%25 %3b %3F %23 %5b %5D %7c %2B %26 %3D + ; ;; ;x=1 ..; /.. /. /%2e%2e/ [ ] | # ? & = && == \\ %c3%a9 %E9 // $ @ ! * ~ ^ { }")),
+    *(
+        _words(
+            "%25 %3b %3F %23 %5b %5D %7c %2B %26 %3D + ; ;; ;x=1 ..; /.. /. /%2e%2e/ [ ] | # ? & = && == \\ %c3%a9 %E9 // $ @ ! * ~ ^ { }"
+        )
+    ),
     *(_words(" é ÿ ß İ ℀ 。 ' \" < > a Z 0 . ..")),
     *("\xa0", "\u2028", "\x0b", "\x7f", "\x00", "\x1f", " "),
 ]
 #: What w3lib removes, refuses or treats apart.
 ODD = ["\ud800", "\udc00", "\ud83d\ude00", "😀", "\ufffd", "\t", "\n", "\r"]
 HOSTS = [
-    *(_words("e.com E.com [::1] [::FFFF:1.2.3.4] [fe80::1%25eth0] [fe80::1%Eth0] [v1.x] [V1.a:b] [1.2.3.4] [::1]x x[::1] bücher.de ＥXAMPLE.com")),
-    *(_words(".é.com ％41.com a％41é ［x］ ［::1］.é ℀.com a@b u:p@h u%40:%3A@H u:@h @h u[ser]@v1.a u[x]@1::2 %41.com a%2FB.com İ.com ſ.com")),
-    *(_words("xn--a XN--BCHER-KVA.de a..b e.com. e\".com e<.com 1.2.3.4 ~ e^{}`.com [::é] [0:0::0] [1:2:3:4:5:6:7:8] a,b;c=d.com faß.de 日本.jp *.x")),
+    *(
+        _words(
+            "e.com E.com [::1] [::FFFF:1.2.3.4] [fe80::1%25eth0] [fe80::1%Eth0] [v1.x] [V1.a:b] [1.2.3.4] [::1]x x[::1] bücher.de ＥXAMPLE.com"
+        )
+    ),
+    *(
+        _words(
+            ".é.com ％41.com a％41é ［x］ ［::1］.é ℀.com a@b u:p@h u%40:%3A@H u:@h @h u[ser]@v1.a u[x]@1::2 %41.com a%2FB.com İ.com ſ.com"
+        )
+    ),
+    *(
+        _words(
+            'xn--a XN--BCHER-KVA.de a..b e.com. e".com e<.com 1.2.3.4 ~ e^{}`.com [::é] [0:0::0] [1:2:3:4:5:6:7:8] a,b;c=d.com faß.de 日本.jp *.x'
+        )
+    ),
     *(_words("[fe80::1%25en0] [fe80::1%25%41%20] [fe80::1%25%2F] [fe80::1%25%zz]:80 [%25] e%C3%A9.com e%25.com e%.com [::1]:80:90 a:b:80")),
     *(_words("u!'()*:p@h u%zz@h u{@h é@h u%e9:%40:%2f@H [x x] ::1 e>.com []] [a[b]")),
     *("", "a b.c", "é" * 70 + ".com", "host\u00ad.com", "e\x7f.com", "e\x01.com", "e.com\x01", "\ud800.com"),
@@ -30,12 +45,23 @@ PORTS = ["", "", "", *(_words(": :80 :443 :080 :0 :65535 :65536 :8a :８０ :-1 
 PORTS += [":" + zeros * "0" + "80" for zeros in (50, 150, 5000)]
 SCHEMES = [
     *(["http://"] * 8 + ["https://"] * 5),
-    *(_words("HTTP:// hTTps:// http:/ http: http:\\\\ http:/\\ http:\\ // ftp:// file:// file:/// foo:// foo:/ ws:// sip: mailto: data: about:")),
+    *(
+        _words(
+            "HTTP:// hTTps:// http:/ http: http:\\\\ http:/\\ http:\\ // ftp:// file:// file:/// foo:// foo:/ ws:// sip: mailto: data: about:"
+        )
+    ),
     *(_words("a+b-c.1:// 1http:// tel: svn+ssh:// javascript: itms-services:// imap://")),
     *("", "ht\ttp://"),
 ]
 SEGMENTS = _words(". .. %2e %2E%2e .%2e ... .a a. ; a;b ;b;c ..;") + [""]
-PIECES = [*plain.PIECES, *(_words("a=%26 %3d=1 a=b=c = +=+ a+b %zz=1 A=2 a=10 a=9 é=ü a=\xff a%00=1 a=%00 a=\x00 a;b=1 a=1;b ts=1 TS=1 %74s=2 utm_medium=x UTM_medium a=1% a=1%2"))]
+PIECES = [
+    *plain.PIECES,
+    *(
+        _words(
+            "a=%26 %3d=1 a=b=c = +=+ a+b %zz=1 A=2 a=10 a=9 é=ü a=\xff a%00=1 a=%00 a=\x00 a;b=1 a=1;b ts=1 TS=1 %74s=2 utm_medium=x UTM_medium a=1% a=1%2"
+        )
+    ),
+]
 TAME_HOSTS = _words("e.com www.Example.com a-b.c_d.org 1.2.3.4 e.com. e<.com e\".com ~ e^{}`'.c xn--A a")
 TAME_PORTS = ["", "", "", *_words(": :80 :443 :0080 :0 :65535")]
 _TAME = TOKENS * 2 + plain.PLAIN * 3 + plain.PERCENT * 2 + [token for token in plain.ODD + plain.SESSION if token not in ODD]

@@ -1,6 +1,6 @@
 """URLs go in, what Go makes of them comes out; run as a program it writes the vectors of profile classic.
 
-    python tests/go_classic.py > tests/cases/classic_vectors.jsonl       (needs Go; Debian: apt-get install golang-go)
+python tests/go_classic.py > tests/cases/classic_vectors.jsonl       (needs Go; Debian: apt-get install golang-go)
 """
 
 import gzip

@@ -18,7 +18,9 @@ SECRET = 0x5EC2E7
 def fill(sieve: urlsieve.Sieve, clock: testing.VirtualClock) -> None:
     """URLs in every state, with text and without, with all their fields, and settings of groups and sites."""
     sieve.push([f"http://site{i % 40}.example/a/{i}" for i in range(400)])
-    sieve.push([f"http://site{i}.example/urgent" for i in range(10)], priority=100, depth=3, via="http://hub.example/", meta={"n": [1, "é"]})
+    sieve.push(
+        [f"http://site{i}.example/urgent" for i in range(10)], priority=100, depth=3, via="http://hub.example/", meta={"n": [1, "é"]}
+    )
     sieve.push(urlsieve.URLItem("http://post.example/form", variant=b"POST\0a=1", priority=-5))
     sieve.push(urlsieve.URLItem("http://later.example/", due=clock.now + 1e6))
     sieve.push("http://site3.example/a/3", priority=50, mode="raise")
@@ -53,7 +55,13 @@ def found(sieve: urlsieve.Sieve) -> dict[str, object]:
     """What can be asked: counts, sites, groups, the state of single URLs."""
     stats = sieve.stats().as_dict()
     keep = ("accepted", "pending", "leased", "delayed", "done", "dead", "known", "seen", "rejected", "sites", "groups", "epoch")
-    urls = ["http://site3.example/a/3", "http://site0.example/a/0", "http://known1.example/", "http://known3.example/", "http://later.example/"]
+    urls = [
+        "http://site3.example/a/3",
+        "http://site0.example/a/0",
+        "http://known1.example/",
+        "http://known3.example/",
+        "http://later.example/",
+    ]
     return {
         "stats": {name: stats[name] for name in keep},
         "sites": sorted([list(row) for row in sieve.sites()]),

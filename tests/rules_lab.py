@@ -31,7 +31,9 @@ names = st.sampled_from([glob for glob in GLOBS if glob])
 some_hosts = st.sampled_from(["e.com", "www.e.com", "m.e.com", "a.b.e.com"])
 sites = st.builds(
     Site,
-    match=st.sampled_from(["e.com", "=e.com", "www.e.com", "=www.e.com", "=m.e.com", "b.e.com", "=1.2.3.4", "=[::1]", "other.org", "=e.com."]),
+    match=st.sampled_from(
+        ["e.com", "=e.com", "www.e.com", "=www.e.com", "=m.e.com", "b.e.com", "=1.2.3.4", "=[::1]", "other.org", "=e.com."]
+    ),
     path=st.sampled_from(PATHS),
     drop=st.lists(names, max_size=3, unique=True),
     keep=st.none() | st.lists(names, max_size=3, unique=True),

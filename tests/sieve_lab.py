@@ -17,7 +17,13 @@ DAY = 86_400.0
 
 #: Every store of this version: name → options of its opener. "memory" has no second opener. "embedded-runs": its journal becomes a run
 #: after a few URLs, so that runs, merges and tombstones are met in every test. "redis" has 64 shards.
-STORES: dict[str, dict[str, Any]] = {"embedded": {}, "embedded-normal": {"durability": "normal"}, "embedded-runs": {}, "memory": {}, "redis": {}}
+STORES: dict[str, dict[str, Any]] = {
+    "embedded": {},
+    "embedded-normal": {"durability": "normal"},
+    "embedded-runs": {},
+    "memory": {},
+    "redis": {},
+}
 #: The same with one shard, where order is one for all groups and a group may be of any domain: see the mark `one_shard`.
 ONE_SHARD = "redis-1"
 SHARED = [name for name in STORES if name != "memory"]

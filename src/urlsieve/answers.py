@@ -17,6 +17,7 @@ _WORDS = {
     int(Verdict.REQUEUED): "requeued",
     int(Verdict.FULL): "rejected:full",
     int(Verdict.LIMIT): "rejected:limit",
+    int(Verdict.BUDGET): "rejected:budget",
 }
 
 
@@ -36,18 +37,18 @@ class Report:
         self.new += verdicts.count(Verdict.NEW)
         self.raised += verdicts.count(Verdict.RAISED)
         self.requeued += verdicts.count(Verdict.REQUEUED)
-        full, limit = verdicts.count(Verdict.FULL), verdicts.count(Verdict.LIMIT)
-        self.rejected += full + limit + len(refused)
+        by_store = [(verdict.name.lower(), verdicts.count(verdict)) for verdict in (Verdict.FULL, Verdict.LIMIT, Verdict.BUDGET)]
+        self.rejected += sum(many for _, many in by_store) + len(refused)
         self.seen += verdicts.count(Verdict.SEEN) - len(refused)
         for reason in refused.values():
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        for reason, many in (("full", full), ("limit", limit)):
+        for reason, many in by_store:
             if many:
                 self.reasons[reason] = self.reasons.get(reason, 0) + many
 
     @property
     def verdicts(self) -> list[str]:
-        """"new" "seen" "raised" "requeued" "rejected:<reason>", one per URL."""
+        """ "new" "seen" "raised" "requeued" "rejected:<reason>", one per URL."""
         words: list[str] = []
         for verdicts, refused in self._parts:
             words += [f"rejected:{refused[i]}" if i in refused else _WORDS[code] for i, code in enumerate(verdicts)]

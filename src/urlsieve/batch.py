@@ -6,11 +6,12 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from typing import Protocol
 
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.errors import ConfigError
-from urlsieve.model import Columns, OfferRow, Offers, URLItem
+from urlsieve.model import Columns, Earlier, OfferRow, Offers, URLItem
 
 #: URLs in one atomic step. A longer push is several steps, each whole.
 MOST = 10_000
@@ -31,12 +32,14 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Offers of those that can be offered, `index[i]` of each in the caller's order, and the refused ones by that order."""
+    """Offers of those that can be offered, `index[i]` of each in the caller's order, and the refused ones by that order. generation: of the
+    rules that they were made under."""
 
     total: int
     offers: Offers
     index: range | list[int]
     refused: dict[int, str]
+    generation: int = 0
 
 
 def slices(urls: object) -> Iterator[list[str | bytes | URLItem]]:
@@ -51,9 +54,24 @@ def slices(urls: object) -> Iterator[list[str | bytes | URLItem]]:
         yield part
 
 
-def prepare(
-    urls: list[str | bytes | URLItem], defaults: Defaults, *, canonicalizer: Canonicalizer, group_of: GroupOf, base: str | None
-) -> Prepared:
+class Form(Protocol):
+    """What makes keys and groups of URLs: see `ruling.Form`."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def canonicalizer(self) -> Canonicalizer: ...
+    @property
+    def group_of(self) -> GroupOf: ...
+    @property
+    def former(self) -> Sequence[object]: ...
+    def earlier(
+        self, keys: Keys, texts: Sequence[str | bytes], base: str | None, variants: list[bytes] | None
+    ) -> dict[int, tuple[Earlier, ...]]: ...
+
+
+def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *, base: str | None) -> Prepared:
+    canonicalizer, group_of = form.canonicalizer, form.group_of
     items: dict[int, URLItem] = {}
     texts: list[str | bytes] = []
     for i, url in enumerate(urls):
@@ -70,6 +88,7 @@ def prepare(
     if any(item.variant for item in items.values()):
         variants = [items[i].variant if i in items else b"" for i in range(len(texts))]
     keys = canonicalizer.canonicalize_many(texts, base=base, variants=variants)
+    earlier = form.earlier(keys, texts, base, variants) if form.former else {}
     fingerprints = keys.fingerprints
     index: range | list[int] = range(len(texts))
     refused: dict[int, str] = {}
@@ -78,6 +97,7 @@ def prepare(
         refused = {i: reasons[i] or "" for i, code in enumerate(keys.status) if code}
         index = [i for i in range(len(texts)) if i not in refused]
         fingerprints = b"".join(fingerprints[16 * i : 16 * i + 16] for i in index)
+        earlier = {at: earlier[i] for at, i in enumerate(index) if i in earlier} if earlier else earlier
     rejected: dict[str, int] = {}
     for reason in refused.values():
         rejected[reason] = rejected.get(reason, 0) + 1
@@ -87,7 +107,8 @@ def prepare(
     if refused:
         rows = lambda at: source.rows([index[i] for i in at])  # noqa: E731
         columns = None if items else lambda at: source.columns([index[i] for i in at])
-    return Prepared(len(texts), Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at]), index, refused)
+    offers = Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at], earlier)
+    return Prepared(len(texts), offers, index, refused, form.generation)
 
 
 def refused(reasons: dict[str, int]) -> Prepared:
@@ -217,7 +238,11 @@ def merge(parts: list[Prepared]) -> Offers:
         return parts[0].offers
     sources: list[tuple[Prepared, int]] = []
     rejected: dict[str, int] = {}
+    earlier: dict[int, tuple[Earlier, ...]] = {}
+    elsewhere: set[int] = set()
     for part in parts:
+        earlier.update((len(sources) + i, names) for i, names in part.offers.earlier.items())
+        elsewhere.update(len(sources) + i for i in part.offers.elsewhere)
         sources += [(part, i) for i in range(len(part.offers.fingerprints) // 16)]
         for reason, many in part.offers.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + many
@@ -233,4 +258,5 @@ def merge(parts: list[Prepared]) -> Offers:
         pairs = (sources[i] for i in at)
         return [name for part, i in pairs if part.offers.sites is not None for name in part.offers.sites([i])]
 
-    return Offers(b"".join(part.offers.fingerprints for part in parts), rows, rejected, None, sites)
+    prints = b"".join(part.offers.fingerprints for part in parts)
+    return Offers(prints, rows, rejected, None, sites, earlier, frozenset(elsewhere))

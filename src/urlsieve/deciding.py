@@ -18,9 +18,17 @@ Targets = Callable[[Row, Outcome], Prepared | None]
 
 
 def settle(
-    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], *, now: float, chance: Callable[[int], list[float]], targets: Targets
+    store: Store,
+    tickets: list[Lease | str],
+    outcomes: list[Outcome],
+    *,
+    now: float,
+    chance: Callable[[int], list[float]],
+    targets: Targets,
+    reload: Callable[[], object],
 ) -> list[Settled]:
-    """One step; in order. A token given twice, or not current, is lost."""
+    """One step; in order. A token given twice, or not current, is lost. reload: the rules may have changed, and with them what redirect
+    targets are called."""
     tokens = [ticket if isinstance(ticket, str) else ticket.token for ticket in tickets]
     answers = _try_clean(store, tickets, outcomes, now) or [None] * len(tickets)
     open_ones = [i for i, answer in enumerate(answers) if answer is None]
@@ -33,6 +41,8 @@ def settle(
         for i, settled in zip(open_ones, decided, strict=True):
             answers[i] = settled
         open_ones = [i for i in open_ones if answers[i] is None]
+        if open_ones:
+            reload()
     raise StoreUnavailable(f"the store {store.address} is too busy: {MOST_ROUNDS} times others settled first; try again")
 
 
@@ -73,24 +83,26 @@ def _try(
     words: list[str | None] = []
     places: dict[int, int] = {}  # position → index in changes
     taken: set[str] = set()
+    generation: int | None = None  # of the rules under which redirect targets were named
     for i, (row, outcome) in enumerate(zip(rows, outcomes, strict=True)):
         if row is None or row.token in taken:
             continue
         taken.add(row.token)
         group = groups[row.group_id]
-        decision = decide(
-            row, group, health.get(row.group_id, group.health), outcome, policy=policy, now=now, chance=chance[i]
-        )
+        decision = decide(row, group, health.get(row.group_id, group.health), outcome, policy=policy, now=now, chance=chance[i])
         if decision.health is not group.health:
             health[row.group_id] = decision.health
         places[i] = len(changes)
         change = decision.change
-        changes.append(_with_targets(change, row, outcome, targets) if outcome.redirects or outcome.final_url else change)
+        if outcome.redirects or outcome.final_url:
+            change, under = _with_targets(change, row, outcome, targets)
+            generation = under if generation is None or (under is not None and under < generation) else generation
+        changes.append(change)
         words.append(decision.word)
     if not changes:
         return [Settled(token, "lost") for token in tokens]
     written = [HealthChange(gid, groups[gid].health.version, new, groups[gid].name) for gid, new in health.items()]
-    flags = store.settle(changes, written, now)
+    flags = store.settle(changes, written, now, generation=generation)
     answers: list[Settled | None] = []
     for i, token in enumerate(tokens):
         at = places.get(i)
@@ -108,17 +120,17 @@ def _needs_url(outcome: Outcome) -> bool:
     return bool(outcome.redirects or outcome.final_url) or classify(outcome) in (Kind.FAILED, Kind.THROTTLED)
 
 
-def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> Change:
-    """A page that was reached settles the hops that led to it, and itself under its final name."""
+def _with_targets(change: Change, row: Row, outcome: Outcome, targets: Targets) -> tuple[Change, int | None]:
+    """A page that was reached settles the hops that led to it, and itself under its final name. And the generation of these names."""
     if classify(outcome) not in (Kind.DONE, Kind.GONE):
-        return change
+        return change, None
     prepared = targets(row, outcome)
     if prepared is None:
-        return change
+        return change, None
     prints = prepared.offers.fingerprints
     pairs: dict[bytes, OfferRow] = {}
     for i, offered in enumerate(prepared.offers.rows(range(len(prints) // 16))):
         fingerprint = prints[16 * i : 16 * i + 16]
         if fingerprint != row.fingerprint:
             pairs.setdefault(fingerprint, offered)
-    return change._replace(targets=tuple(pairs.items()))
+    return change._replace(targets=tuple(pairs.items())), prepared.generation

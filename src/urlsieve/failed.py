@@ -43,9 +43,7 @@ def _of(entry: Entry) -> Failed:
     )
 
 
-def retry(
-    store: Store, chosen: Iterable[Failed], offered: Callable[[Offers, Mode], bytes], name_hash: Callable[[str], int]
-) -> int:
+def retry(store: Store, chosen: Iterable[Failed], offered: Callable[[Offers, Mode], bytes], name_hash: Callable[[str], int]) -> int:
     """Those of `chosen` that are still dead, and whose text is kept, wait again with a new count of attempts. How many.
     `offered`: verdicts of an offer under the store's rules."""
     source, total = iter(chosen), 0

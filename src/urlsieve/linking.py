@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 from urlsieve import checks
 from urlsieve.arguments import Ticket
-from urlsieve.batch import MOST, Defaults, Prepared, readable, refused, slices
+from urlsieve.batch import MOST, Defaults, Form, Prepared, prepare, readable, refused, slices
 from urlsieve.model import Lease, Outcome, Row, URLItem
 
 
-class Prepare(Protocol):
-    def __call__(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared: ...
+class Part(NamedTuple):
+    """Links of one page, or only counts of those that were left out; prepared under the rules of the moment, and again under newer ones."""
+
+    urls: list[str | bytes | URLItem]
+    defaults: Defaults
+    base: str | None
+    left_out: dict[str, int] | None = None
+
+    def prepared(self, form: Form) -> Prepared:
+        return prepare(self.urls, self.defaults, form, base=self.base) if self.left_out is None else refused(self.left_out)
 
 
-def steps(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None], prepare: Prepare) -> Iterator[list[Prepared]]:
+def steps(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None]) -> Iterator[list[Part]]:
     """In atomic steps of at most MOST URLs: repeating some of them after a crash is harmless. `rows`: of those that are tokens."""
-    step: list[Prepared] = []
-    for prepared in _parts(pairs, rows, prepare):
-        if step and sum(before.total for before in step) + prepared.total > MOST:
+    step: list[Part] = []
+    for part in _parts(pairs, rows):
+        if step and sum(len(before.urls) for before in step) + len(part.urls) > MOST:
             yield step
             step = []
-        step.append(prepared)
+        step.append(part)
     if step:
         yield step
 
 
-def _parts(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None], prepare: Prepare) -> Iterator[Prepared]:
+def _parts(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None]) -> Iterator[Part]:
     for (ticket, outcome), row in zip(pairs, rows, strict=True):
         if outcome.refused:
-            yield refused(dict(outcome.refused))
+            yield Part([], Defaults(), None, dict(outcome.refused))
         if not outcome.links:
             continue
         if isinstance(ticket, Lease):
@@ -40,5 +48,5 @@ def _parts(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None], 
         else:
             continue  # a lost token: nobody knows which page these were on; its next lease finds them again
         defaults = Defaults(depth=depth + 1, via=checks.text("via", url))
-        for part in slices(outcome.links):
-            yield prepare(part, defaults, outcome.final_url or url)
+        for links in slices(outcome.links):
+            yield Part(links, defaults, outcome.final_url or url)

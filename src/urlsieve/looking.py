@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from urlsieve import checks
 from urlsieve.answers import Finding, Why
@@ -15,6 +15,9 @@ from urlsieve.errors import ConfigError, InvalidURL, mask_userinfo
 from urlsieve.frontier.health import is_half_open
 from urlsieve.model import EntryInfo, GroupRow, Policy, SiteRow, State
 from urlsieve.stores.protocol import Store
+
+if TYPE_CHECKING:
+    from urlsieve.canon.rules import Rules
 
 SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
 
@@ -167,6 +170,33 @@ def checked_policy(change: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError("shares are three whole numbers, not all zero, at most 1000 in sum")
         change = {**change, "shares": shares}
     return change
+
+
+def first_info(store: Store, names: Sequence[tuple[bytes, str]]) -> EntryInfo:
+    """Of a URL that has several fingerprints: (fingerprint, site) each. The first that is an entry tells, then one that is only known."""
+    known: EntryInfo | None = None
+    for fingerprint, site in names:
+        info = store.info(site, fingerprint)
+        if info.state not in ("unseen", "known"):
+            return info
+        known = info if known is None or info.state == "known" else known
+    return known or EntryInfo("unseen")
+
+
+def unmapped(canonicalizer: Canonicalizer, rules: Rules | None, name: object) -> None:
+    """ConfigError, with its target, for a site that a rule takes to another one."""
+    host = host_name(canonicalizer, name)
+    target = None if rules is None else rules.target_of(host)
+    if target is not None:
+        raise ConfigError(f"a rule takes the site {host} to {target}, where its URLs are: name that one")
+
+
+def host_name(canonicalizer: Canonicalizer, name: object) -> str:
+    """host[:port] in its one spelling, before any rule: where the fetches of a site go."""
+    keys = canonicalizer.canonicalize_many([f"http://{name}/"])
+    if keys.rejected:
+        raise InvalidURL("host", str(name))
+    return keys.host(0)
 
 
 def site_name(store: Store, canonicalizer: Canonicalizer, name: object) -> str:

@@ -43,7 +43,7 @@ class Mode(IntEnum):
 
 
 class Verdict(IntEnum):
-    """A store's answer to one offer. FULL and LIMIT are rejections and mark nothing as seen."""
+    """A store's answer to one offer. FULL, LIMIT and BUDGET are rejections and mark nothing as seen."""
 
     SEEN = 0
     NEW = 1
@@ -51,6 +51,7 @@ class Verdict(IntEnum):
     REQUEUED = 3
     FULL = 4
     LIMIT = 5
+    BUDGET = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,28 @@ class Columns(NamedTuple):
     due: float | None
 
 
+class Earlier(NamedTuple):
+    """What a URL's fingerprint was under earlier rules that told apart what today's merge, and the site that half of it is of."""
+
+    fingerprint: bytes
+    site: str
+
+
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `rows(positions)` is asked only for what the store must write."""
+    """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `rows(positions)` is asked only for what the store must write.
+
+    earlier: position → the fingerprints under which a URL may have been seen before today's rules, newest first; seen under one of them it
+    is seen, and its own fingerprint is marked as known. elsewhere: positions of URLs that a list of another program has: the same.
+    """
 
     fingerprints: bytes
     rows: Callable[[Sequence[int]], list[OfferRow]]
     rejected: Mapping[str, int] = field(default_factory=dict)  # refused before the store, by reason: counted there
     columns: Callable[[Sequence[int]], Columns] | None = None  # the same as rows where all are alike: much cheaper
     sites: Callable[[Sequence[int]], list[str]] | None = None  # only their sites: what a sharded store needs to find a fingerprint
+    earlier: Mapping[int, tuple[Earlier, ...]] = field(default_factory=dict)
+    elsewhere: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

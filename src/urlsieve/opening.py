@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from urlsieve import checks
 from urlsieve.errors import ConfigError, StoreMismatch, StoreUnavailable
@@ -21,6 +21,9 @@ from urlsieve.grouping import domains
 from urlsieve.model import Header, Policy
 from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
+
+if TYPE_CHECKING:
+    from urlsieve.canon.rules import Rules
 
 REDIS = ("redis", "rediss")
 #: What was meant as a server and would become a folder, named by its password.
@@ -51,15 +54,14 @@ def open(
     """Opens the store at `address` (a directory, "memory:", or "redis://host:port/db?job=name"), making it if it is missing and `create`.
 
     None means: what the store has. profile, secret, group_by and identity are fixed when it is made and must agree later
-    (StoreMismatch names the field); keep_urls, delay (seconds), concurrency, max_attempts, backoff (seconds) and high_water (URLs
-    waiting) replace the store's value for all workers. durability belongs to this opener: "full" (default: what was acknowledged
-    survives a power cut) or "normal" (consistent after a power cut; the newest may be gone); on Redis "normal" is the default and the
-    server's own setting, and "full" needs appendfsync always there.
+    (StoreMismatch names the field); rules (a path, or Rules; see `Sieve.apply_rules`), keep_urls, delay (seconds), concurrency,
+    max_attempts, backoff (seconds) and high_water (URLs waiting) replace the store's value for all workers. durability belongs to this
+    opener: "full" (default: what was acknowledged survives a power cut) or "normal" (consistent after a power cut; the newest may be
+    gone); on Redis "normal" is the default and the server's own setting, and "full" needs appendfsync always there.
 
     Errors: ConfigError, StoreUnavailable (missing with create=False, locked, not writable), StoreMismatch, StoreCorrupt.
     """
-    if rules is not None:
-        raise ConfigError("site rules come with a later version: open without rules=")
+    new_rules = None if rules is None else _rules(rules)
     if pages is not None:
         raise ConfigError("page history comes with a later version: open without pages=")
     wanted = {
@@ -89,7 +91,10 @@ def open(
         _compare(store.header, wanted, store.address)
         if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
             store.set_policy(**change)
-        return Sieve(store, clock=_clock, chance=_chance)
+        sieve = Sieve(store, clock=_clock, chance=_chance)
+        if new_rules is not None:
+            sieve.apply_rules(new_rules)
+        return sieve
     except BaseException:
         store.close()
         raise
@@ -161,6 +166,15 @@ def _profile(profile: object) -> str:
     if not isinstance(profile, str):
         raise ConfigError(f"profile must be a text, not {profile!r}")
     return normal(profile)
+
+
+def _rules(rules: object) -> Rules:
+    """A set, or what a file has; read before the store is made."""
+    from urlsieve.canon.rules import rules_of
+
+    found = rules_of(rules)
+    assert found is not None
+    return found
 
 
 def _flag(name: str, value: object) -> bool | None:

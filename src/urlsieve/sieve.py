@@ -5,24 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from urlsieve import arguments, checks, deciding, failed, linking, looking
+from urlsieve import arguments, checks, deciding, failed, linking, looking, ruling
 from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
-from urlsieve.errors import ConfigError, StoreUnavailable
-from urlsieve.grouping import grouping
+from urlsieve.errors import ConfigError
 from urlsieve.keepalive import KeepAlive
 from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
 from urlsieve.moving import arriving, leaving
+from urlsieve.ruling import Applied
 from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
 
+if TYPE_CHECKING:
+    from urlsieve.canon.rulebook import Book
+    from urlsieve.canon.rules import Rules
+
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
-#: More segments, more equal segments, more equal parameter names than these make a URL a trap.
-TRAPS = (256, 8, 32)
 MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
 
 
@@ -34,11 +36,15 @@ class Sieve:
 
     def __init__(self, store: Store, *, clock: Callable[[], float], chance: Callable[[int], bytes]) -> None:
         self._store, self._clock, self._random = store, clock, chance
-        header = store.header
-        self.canonicalizer = Canonicalizer(profile=header.profile, secret=header.secret, traps=TRAPS)
-        self._group_of = grouping(header)
-        self._generation = 0
-        self._reload_rules()
+        self._form = ruling.finished(store)
+
+    @property
+    def canonicalizer(self) -> Canonicalizer:
+        """The store's canonical form, under its rules as this sieve has read them."""
+        return self._form.canonicalizer
+
+    def _group_of(self, host: str) -> str:
+        return self._form.group_of(host)
 
     # -- in
 
@@ -75,18 +81,22 @@ class Sieve:
     def _offer(self, urls: URLs, defaults: Defaults, base: str | None, mode: Mode) -> Report:
         report = Report()
         for part in slices(urls):
-            self._offer_parts([self._prepare(part, defaults, base)], mode, report)
+            self._offer_parts([linking.Part(part, defaults, base)], mode, report)
         return report
 
-    def _prepare(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared:
-        return prepare(urls, defaults, canonicalizer=self.canonicalizer, group_of=self._group_of, base=base)
-
-    def _offer_parts(self, parts: list[Prepared], mode: Mode, report: Report) -> None:
-        given = self._offered(merge(parts), mode)
+    def _offer_parts(self, parts: list[linking.Part], mode: Mode, report: Report) -> None:
+        """One atomic step. Where somebody has changed the rules meanwhile, under theirs: their keys may be others."""
+        while True:
+            form = self._form
+            prepared = [part.prepared(form) for part in parts]
+            offered = self._store.offer(merge(prepared), mode, form.generation, self._clock())
+            if not offered.stale_rules:
+                break
+            self._reload_rules()
         at = 0
-        for part in parts:
+        for part in prepared:
             many = len(part.index)
-            verdicts = given[at : at + many]
+            verdicts = offered.verdicts[at : at + many]
             at += many
             if part.refused:
                 spread = bytearray(part.total)
@@ -96,16 +106,21 @@ class Sieve:
             report.add(verdicts, part.refused)
 
     def _offered(self, offers: Offers, mode: Mode) -> bytes:
-        while (offered := self._store.offer(offers, mode, self._generation, self._clock())).stale_rules:
+        """Of entries that the store has: their fingerprints are what it says, whatever the rules are."""
+        while (offered := self._store.offer(offers, mode, self._form.generation, self._clock())).stale_rules:
             self._reload_rules()
         return offered.verdicts
 
+    def _prepare(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared:
+        return prepare(urls, defaults, self._form, base=base)
+
     def _reload_rules(self) -> None:
         """Another worker has changed the rules: theirs hold from now on."""
-        generation, text = self._store.rules()
-        if any(line.strip() and not line.strip().startswith("#") for line in text.splitlines()):
-            raise StoreUnavailable("the store has site rules, which this version of urlsieve cannot apply: use a newer one")
-        self._generation = generation
+        self._read_rules()
+
+    def _read_rules(self) -> ruling.Form:
+        self._form = ruling.finished(self._store)
+        return self._form
 
     # -- out
 
@@ -183,9 +198,7 @@ class Sieve:
         """Not for us (robots, type, size): done, counted under its reason; can be offered again."""
         return self._settle_same(lease, Outcome("skip", reason=reason))
 
-    def release(
-        self, lease: Ticket | Sequence[Ticket], *, not_before: float | None = None, group_until: float | None = None
-    ) -> Any:
+    def release(self, lease: Ticket | Sequence[Ticket], *, not_before: float | None = None, group_until: float | None = None) -> Any:
         """Given back untouched, the attempt not counted. not_before holds back this URL, group_until its whole group (epoch seconds)."""
         return self._settle_same(lease, Outcome("release", not_before=not_before, group_until=group_until))
 
@@ -216,6 +229,7 @@ class Sieve:
             now=self._clock(),
             chance=self._chances,
             targets=self._targets,
+            reload=self._reload_rules,
         )
 
     def _accept_links(self, pairs: list[tuple[Ticket, Outcome]]) -> None:
@@ -224,7 +238,7 @@ class Sieve:
         rows: list[Row | None] = [None] * len(pairs)
         if any(isinstance(ticket, str) for ticket, _ in pairs):
             rows = self._store.load([arguments.token_of(ticket) for ticket, _ in pairs])[0]
-        for step in linking.steps(pairs, rows, self._prepare):
+        for step in linking.steps(pairs, rows):
             self._offer_parts(step, Mode.NEW, Report())
 
     def _targets(self, row: Row, outcome: Outcome) -> Prepared | None:
@@ -257,9 +271,10 @@ class Sieve:
         if not isinstance(url, (str, bytes)) or not isinstance(variant, bytes):
             raise ConfigError("a URL is str or bytes, its variant bytes")
         found = as_found(url)
-        fingerprint = self.canonicalizer.fingerprint(found, variant=variant)
-        site = self.canonicalizer.canonicalize_many([found]).site(0)
-        return looking.readable_info(self._store.info(site, fingerprint))
+        self.canonicalizer.canonicalize(found)  # which raises
+        offers = self._prepare([URLItem(found, variant=variant)], Defaults(), None).offers
+        names = [(offers.fingerprints, offers.rows([0])[0].site), *offers.earlier.get(0, ())]
+        return looking.readable_info(looking.first_info(self._store, names))
 
     def why(self, site_or_url: str) -> Why:
         """Why is nothing fetched of this group, site or URL."""
@@ -304,7 +319,9 @@ class Sieve:
     def purge(self, site: str) -> int:
         """Forgets everything of one exact site (host[:port]). How many URLs."""
         name = self._site_name(site)
-        return self._store.purge(name, self.canonicalizer.name_hash(name), self._clock())
+        looking.unmapped(self.canonicalizer, self._form.rules, site)
+        names = [name] if self._form.rules is None else [name, *self._form.rules.sources_of(name)]  # under earlier rules they were sites
+        return sum(self._store.purge(one, self.canonicalizer.name_hash(one), self._clock()) for one in names)
 
     def sites(self) -> Iterator[SiteRow]:
         return self._store.sites()
@@ -313,10 +330,11 @@ class Sieve:
         return self._store.groups()
 
     def site(self, name: str) -> SiteHandle:
-        name = self._site_name(name)
-        group = self._group_of(name)
+        """What is set for a site, and for the group that its fetches go by."""
+        site = self._site_name(name)
+        group = self._group_of(site if self._form.rules is None else looking.host_name(self.canonicalizer, name))
         hash_of = self.canonicalizer.name_hash
-        return SiteHandle(self._store, group, hash_of(group), self._clock, site=name, site_id=hash_of(name))
+        return SiteHandle(self._store, group, hash_of(group), self._clock, site=site, site_id=hash_of(site))
 
     def group(self, name: str) -> GroupHandle:
         if not isinstance(name, str) or not name:
@@ -329,8 +347,8 @@ class Sieve:
         named = self.group(name)
         if named.row is not None:
             return named
-        host = self.canonicalizer.canonicalize_many([f"http://{self._site_name(name)}/"]).host(0)
-        return self.group(self._group_of(host))
+        self._site_name(name)  # which raises
+        return self.group(self._group_of(looking.host_name(self.canonicalizer, name)))
 
     def _site_name(self, name: object) -> str:
         return looking.site_name(self._store, self.canonicalizer, name)
@@ -363,8 +381,7 @@ class Sieve:
         a word, why, the line. `report`: one to count in, for who wants to know how far it came when this raises."""
         arrival = arriving.Arrival(
             self._store,
-            self.canonicalizer,
-            self._group_of,
+            self._read_rules,
             clock=self._clock,
             offered=lambda offers: self._offered(offers, Mode.NEW),
             reject=rejected or (lambda word, why, line: None),
@@ -372,6 +389,59 @@ class Sieve:
         )
         arrival.take(lines)
         return arrival.finish()
+
+    # -- rules
+
+    @property
+    def rules(self) -> Rules | None:
+        """The store's site rules as they are now; None: it has none."""
+        return self._read_rules().rules
+
+    def rules_history(self) -> Book:
+        """Today's rules with their generation, those before that still matter, and who changed what."""
+        return ruling.book_of(self._store)
+
+    def apply_rules(self, rules: Rules | str | os.PathLike[str] | None, *, by: str = "", dry_run: bool = False) -> Applied:
+        """The rules of a file or set become the store's, for all workers, in one step; None: no rules from now on. Workers that have older
+        ones are told at their next push. dry_run: only says what it would do. ConfigError: mistakes, or it cannot be applied here."""
+        from urlsieve.canon.rules import rules_of
+
+        new = rules_of(rules)
+        return self._change_rules(lambda old: new, "apply", by=by, dry_run=dry_run)
+
+    def confirm_rule(self, match: str, *, by: str, evidence: str = "") -> Applied:
+        """What a rule (its match, and its path after a blank where there are several) only proposes is applied from now on."""
+        return self._mark_rule(match, "confirm", by, evidence)
+
+    def suspend_rule(self, match: str, *, by: str, evidence: str = "") -> Applied:
+        """A rule is as if it were not there, until it is resumed."""
+        return self._mark_rule(match, "suspend", by, evidence)
+
+    def resume_rule(self, match: str, *, by: str, evidence: str = "") -> Applied:
+        """A suspended rule holds again."""
+        return self._mark_rule(match, "resume", by, evidence)
+
+    def _mark_rule(self, match: str, what: str, by: str, evidence: str) -> Applied:
+        if not checks.text("by", by):
+            raise ConfigError(f"{what} needs the name of who says so (by=)")
+        said = ruling.said(by, evidence, self._clock())
+        return self._change_rules(lambda old: ruling.marked(old, match, what, said), what, by=by, match=match, evidence=evidence)
+
+    def _change_rules(
+        self,
+        make: Callable[[Rules | None], Rules | None],
+        what: str,
+        *,
+        by: str,
+        match: str = "",
+        evidence: str = "",
+        dry_run: bool = False,
+    ) -> Applied:
+        from urlsieve.canon.rulebook import Changed
+
+        applied = ruling.change(self._store, make, Changed(0, self._clock(), what, by, match, evidence), dry=dry_run)
+        self._read_rules()
+        return applied
 
     # -- settings and end
 

@@ -75,9 +75,7 @@ class GroupHandle:
 class SiteHandle(GroupHandle):
     """A site by its name. Its delay, concurrency, block and pause are those of the group that its fetches go by."""
 
-    def __init__(
-        self, store: Store, group: str, group_id: int, clock: Callable[[], float], *, site: str, site_id: int
-    ) -> None:
+    def __init__(self, store: Store, group: str, group_id: int, clock: Callable[[], float], *, site: str, site_id: int) -> None:
         super().__init__(store, group, group_id, clock)
         self.name, self._site_id = site, site_id
 

@@ -134,7 +134,7 @@ def test_a_single_revisit_is_served_within_ten_turns_of_its_group(sieve, clock):
 def test_a_waiting_url_made_urgent_is_the_next_of_its_class_in_its_group(sieve, clock, klass, mode):
     fill(sieve, clock, 20)
     fill(sieve, clock, 20, host="b.example")
-    urgent = f"http://a.example/p{ {'new': 0, 'retry': 10_000, 'revisit': 20_000}[klass] + 17}"
+    urgent = f"http://a.example/p{ {'new': 0, 'retry': 10_000, 'revisit': 20_000}[klass] + 17 }"
     assert ["raised"] == sieve.push(urgent, priority=100, mode=mode).verdicts
     found = []
     while not any(lease.klass == klass for lease in found if lease.group == "a.example"):
@@ -248,7 +248,10 @@ def test_the_tenth_revisit_is_like_the_first(lab, clock):
     for _ in range(10):
         (lease,) = sieve.pop(1)
         seen.append((lease.url, lease.klass, lease.attempt, lease.priority, lease.meta, lease.via))
-        assert ("done", None if lease.klass == "revisit" else "new") == (sieve.done(lease).state, None if lease.klass == "revisit" else "new")
+        assert ("done", None if lease.klass == "revisit" else "new") == (
+            sieve.done(lease).state,
+            None if lease.klass == "revisit" else "new",
+        )
         assert 1 == sieve.revisit(HOST, at=clock.now + 60).requeued
         assert {"delayed": 1} == states(sieve)
         clock.advance(60)

@@ -26,8 +26,8 @@ def offers_of(sieve, urls):
 
 
 def test_an_offer_under_older_rules_changes_nothing_and_says_so(sieve, store, clock):
-    generation, _ = store.rules()
-    assert store.replace_rules("# the next", generation)
+    generation = store.rules().generation
+    assert store.replace_rules("# the next", generation) is not None
     offered = store.offer(offers_of(sieve, pages(3)), Mode.NEW, generation, clock.now)
     assert offered.stale_rules
     assert {} == states(sieve)
@@ -39,23 +39,23 @@ def test_an_offer_under_older_rules_changes_nothing_and_says_so(sieve, store, cl
 def test_a_worker_of_older_rules_reloads_and_offers_again(shared):
     one, two = shared.open(), shared.open()
     one.push(pages(1))
-    generation, _ = two._store.rules()
-    assert two._store.replace_rules("", generation)
+    generation = two._store.rules().generation
+    assert two._store.replace_rules("", generation) is not None
     assert 2 == one.push(pages(3)).new
     assert generation + 1 == one.stats().as_dict()["canonical"]["rules_generation"]
 
 
 def test_rules_are_replaced_by_compare_and_set(store):
-    generation, _ = store.rules()
-    assert store.replace_rules("# first", generation)
-    assert not store.replace_rules("# late", generation)
-    assert (generation + 1, "# first") == store.rules()
+    generation = store.rules().generation
+    assert store.replace_rules("# first", generation) is not None
+    assert store.replace_rules("# late", generation) is None
+    assert (generation + 1, "# first") == store.rules()[:2]
 
 
 def test_rules_are_kept(shared):
     store = shared.open()._store
-    store.replace_rules("# kept", store.rules()[0])
-    assert "# kept" == shared.reopen()._store.rules()[1]
+    store.replace_rules("# kept", store.rules().generation)
+    assert "# kept" == shared.reopen()._store.rules().book
 
 
 def test_a_lock_is_one_owners_until_it_expires_and_its_token_only_grows(store, clock):

@@ -70,7 +70,12 @@ def test_a_runs_folder_that_is_a_file_means_missing_runs(store):
     shutil.move(store / "runs", store.parent / "aside")
     (store / "runs").write_text("no folder")
     with urlsieve.open(store) as sieve:
-        for call in (lambda: sieve.seen(pages(1)), lambda: sieve.push(pages(1)), lambda: list(sieve.sites()), lambda: list(sieve.entries())):
+        for call in (
+            lambda: sieve.seen(pages(1)),
+            lambda: sieve.push(pages(1)),
+            lambda: list(sieve.sites()),
+            lambda: list(sieve.entries()),
+        ):
             with pytest.raises(urlsieve.StoreCorrupt, match="missing"):
                 call()
         assert any("missing" in problem for problem in sieve.verify())
@@ -89,7 +94,9 @@ def test_a_full_disk_with_a_stray_on_it_opens_and_answers(tmp_path, monkeypatch)
     monkeypatch.setattr(merging, "LONGEST_JOURNAL", 50)
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,nr_inodes=12", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m,nr_inodes=12", "tmpfs", str(disk)], capture_output=True, check=False
+    ).returncode:
         pytest.skip("no right to mount a small file system here")
     try:
         with testing.open(disk / "store", clock=testing.VirtualClock()) as sieve:

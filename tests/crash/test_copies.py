@@ -125,7 +125,9 @@ def test_restore_replaces_a_store_only_when_told_to(fast_path, store):
         assert [False] == sieve.seen("http://late.example/")
         check_conservation(sieve)
         with sieve._store._ledger.read() as db:
-            assert {run.name for run in manifest(db)} == {file.name for file in (store / "runs").glob("*.run")}, "the old one's runs are gone"
+            assert {run.name for run in manifest(db)} == {file.name for file in (store / "runs").glob("*.run")}, (
+                "the old one's runs are gone"
+            )
 
 
 def test_tokens_from_before_a_restore_are_refused(fast_path, store):

@@ -62,7 +62,9 @@ def test_an_interruption_at_any_moment_of_a_rotation_leaves_every_named_run_ther
     with open_at(fast_path) as sieve:
         sieve.push(pages(19))
         real = sieve._store._ledger._db
-        sieve._store._ledger._db = Interrupting(real, "INSERT INTO run", after, how) if after != "BEGIN" else Interrupting(real, "journal", after, how)
+        sieve._store._ledger._db = (
+            Interrupting(real, "INSERT INTO run", after, how) if after != "BEGIN" else Interrupting(real, "journal", after, how)
+        )
         try:
             sieve.push(pages(1, start=19))
         except (KeyboardInterrupt, MemoryError, UrlsieveError):

@@ -130,4 +130,3 @@ def test_threads_of_one_worker_share_its_connections(address):
             sieve.done(leases)
         assert (100, 100, 100) == (sum(news), len(found), len(set(found)))
         check_conservation(sieve)
-

@@ -50,7 +50,9 @@ def build(target: str, folder: Path) -> Path:
         return program
     for old in folder.glob(f"target_{target}-*"):
         old.unlink()
-    done = subprocess.run([clang, *FLAGS, f"-I{KERNEL}", *map(str, sources), "-o", f"{program}.new"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [clang, *FLAGS, f"-I{KERNEL}", *map(str, sources), "-o", f"{program}.new"], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise Missing(f"clang could not build target_{target}.c:\n{done.stderr[-4000:]}")
     Path(f"{program}.new").rename(program)
@@ -84,10 +86,15 @@ def _runs() -> Iterator[bytes]:
     for count in (0, 1, 3, 200):
         writer = RunWriter(owner=OWNER)
         records = b"".join(
-            (n // 7).to_bytes(8, "little") + (n * 0x9E3779B97F4A7C15 % 2**61 if n % 7 == 6 else n).to_bytes(8, "little") + n.to_bytes(8, "little")
+            (n // 7).to_bytes(8, "little")
+            + (n * 0x9E3779B97F4A7C15 % 2**61 if n % 7 == 6 else n).to_bytes(8, "little")
+            + n.to_bytes(8, "little")
             for n in range(count)
         )
-        triples = sorted({records[24 * i : 24 * i + 24] for i in range(count)}, key=lambda r: (int.from_bytes(r[:8], "little"), int.from_bytes(r[8:16], "little")))
+        triples = sorted(
+            {records[24 * i : 24 * i + 24] for i in range(count)},
+            key=lambda r: (int.from_bytes(r[:8], "little"), int.from_bytes(r[8:16], "little")),
+        )
         text = writer.add(b"".join(triples)) + writer.finish()
         yield b"\x00" + text
         yield b"\x01" + text
@@ -124,7 +131,10 @@ def run(target: str, seconds: int, place: Path) -> bool:
     ]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        print(f"{done.stderr[-6000:]}\nguided: a finding in target {target}; the input is in {found}, to repeat: {program} FILE", file=sys.stderr)
+        print(
+            f"{done.stderr[-6000:]}\nguided: a finding in target {target}; the input is in {found}, to repeat: {program} FILE",
+            file=sys.stderr,
+        )
         return False
     counts = [line.rpartition(" ")[2] for line in done.stderr.splitlines() if line.startswith("stat::number_of_executed_units")]
     print(f"guided: target {target}, {counts[0] if counts else '?'} inputs, {len(list(corpus.iterdir()))} in the corpus, no finding")

@@ -105,7 +105,11 @@ def test_nothing_in_the_package_starts_a_shell() -> None:
 
 def test_no_file_that_is_shipped_listens_to_the_world() -> None:
     shipped = [*PACKAGE.rglob("*"), *(ROOT / "docs").glob("*"), ROOT / "README.md", ROOT / "dev", ROOT / ".ci" / "run"]
-    text = {path: path.read_text(encoding="utf-8", errors="replace") for path in shipped if path.is_file() and path.suffix not in {".so", ".pyc"}}
+    text = {
+        path: path.read_text(encoding="utf-8", errors="replace")
+        for path in shipped
+        if path.is_file() and path.suffix not in {".so", ".pyc"}
+    }
     open_to_all = re.compile(r"--(host|bind)[ =]0\.0\.0\.0|protected-mode no|host=[\"'](0\.0\.0\.0|::)?[\"']")
     assert [path.name for path, content in text.items() if open_to_all.search(content)] == []
 
@@ -159,7 +163,11 @@ def test_every_page_of_the_documentation_is_linked_from_the_readme() -> None:
 
 
 def test_every_word_of_the_flow_is_in_the_glossary() -> None:
-    words = {word.strip() for line in re.findall(r"^\*\*(.+?)\*\*", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE) for word in re.split("[,/]", line)}
+    words = {
+        word.strip()
+        for line in re.findall(r"^\*\*(.+?)\*\*", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+        for word in re.split("[,/]", line)
+    }
     enums = {member.name.lower() for kind in (model.State, model.Klass) for member in kind}
     verbs = {"push", "pop", "extend", "settle", "done", "fail", "skip", "release", "offer", "reap", "mark", "raise", "again", "explain"}
     assert (enums | verbs | {field.name for field in fields(model.URLItem) if field.name not in ("url", "_")}) - words == set()

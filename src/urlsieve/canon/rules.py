@@ -40,6 +40,7 @@ class Rules:
 
     def __init__(self, parsed: Parsed, name: str) -> None:
         self.name = name
+        self._parsed = parsed
         self.rules = parsed.rules
         self.scope = Scope(parsed.scope, parsed.rules)
         self.groups = {group: matches for group, matches, _ in parsed.groups}
@@ -85,6 +86,19 @@ class Rules:
         if not problems and parsed.rules:
             problems = Trial(parsed.rules).problems(thorough=thorough)
         return (None if problems else cls(parsed, name)), sorted(problems, key=lambda problem: problem.line)
+
+    @classmethod
+    def kept(cls, text: str, name: str) -> "Rules":
+        """Of a text that was checked before it was kept: only its shape is checked again."""
+        parsed = rulefile.parse(text)
+        if parsed.problems:
+            raise ConfigError(said(name, parsed.problems))
+        return cls(parsed, name)
+
+    def with_rule(self, old: Rule, new: Rule) -> "Rules":
+        """The set with one of its rules replaced, checked anew."""
+        rules = tuple(new if rule is old else rule for rule in self.rules)
+        return Rules.parse(rulewriter.written(self._parsed._replace(rules=rules)), self.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and self.text == other.text
@@ -147,6 +161,17 @@ class Rules:
                 if rule.path is None:
                     break
         return None
+
+    def sources_of(self, site: str) -> tuple[str, ...]:
+        """The sites (host[:port]) that rules take to this one."""
+        found = {
+            source
+            for rule in self.rules
+            if rule.suspended is None
+            for source, target in ruletable.resolved(rule.applied.hosts)
+            if target == site
+        }
+        return tuple(sorted(source for source in found if self.target_of(source) == site))
 
     def differences(self, previous: "Rules | None") -> tuple[Difference, ...]:
         """What is not as it was, match by match; see Difference. None: there were no rules before."""

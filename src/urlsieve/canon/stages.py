@@ -53,8 +53,7 @@ def stages(canonicalizer: "Canonicalizer", rule: Rule | None, *, path_stays: boo
         if word:
             if (
                 rule is None
-                or (not getattr(rule, key)
-                and not (key == "keep" and rule.keep is not None))
+                or (not getattr(rule, key) and not (key == "keep" and rule.keep is not None))
                 or (path_stays and key in _PATH_KEYS)
             ):
                 continue

@@ -98,9 +98,7 @@ def _release(row: Row, health: Health, outcome: Outcome, now: float) -> Decision
     return Decision(change, health, None)
 
 
-def _fail(
-    row: Row, health: Health, outcome: Outcome, kind: Kind, turn: float, *, policy: Policy, now: float, chance: float
-) -> Decision:
+def _fail(row: Row, health: Health, outcome: Outcome, kind: Kind, turn: float, *, policy: Policy, now: float, chance: float) -> Decision:
     own_problem = row.excused >= OWN_PROBLEM_EXCUSES and row.failed_at is not None and health.ok_at > row.failed_at
     health, groups_fault = after_failure(
         health,

@@ -14,12 +14,13 @@ from typing import Any
 from urlsieve import checks, looking
 from urlsieve.answers import Imported
 from urlsieve.batch import as_given
-from urlsieve.canon import REASON_OF_CODE, Canonicalizer
-from urlsieve.errors import ConfigError, StoreUnavailable
+from urlsieve.canon import REASON_OF_CODE
+from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Offers, Verdict
 from urlsieve.moving.lines import entry_of
 from urlsieve.moving.origin import MARK, Origin, origin_of
-from urlsieve.stores.protocol import Store
+from urlsieve.ruling import Form, same_rules
+from urlsieve.stores.protocol import StaleRules, Store
 
 #: Entries in one atomic step.
 STEP = 5_000
@@ -33,17 +34,16 @@ class Arrival:
     def __init__(
         self,
         store: Store,
-        canonicalizer: Canonicalizer,
-        group_of: Callable[[str], str],
+        form: Callable[[], Form],
         *,
         clock: Callable[[], float],
         offered: Callable[[Offers], object],
         reject: Reject,
         report: Imported,
     ) -> None:
-        """offered: an offer of no URLs, for its counts of rejected ones. report: is counted in."""
+        """form: the store's rules as they are now. offered: an offer of no URLs, for its counts of rejected ones. report: is counted in."""
         self.report = report
-        self._store, self._canonicalizer, self._group_of = store, canonicalizer, group_of
+        self._store, self._read_rules, self._form = store, form, form()
         self._clock, self._offered, self._reject = clock, offered, reject
         self._origin: Origin | None = None
         self._holds = False
@@ -104,12 +104,11 @@ class Arrival:
         if self._origin is not None:
             self.report.incomplete = "one of its exports ends before its last line: it was cut off"
         self._origin = origin = origin_of(record)
-        self._holds = origin.holds_in(self._store.header)
         self._crc, self._given = 0, dict.fromkeys(self._given, 0)
-        if any(line.strip() and not line.strip().startswith("#") for line in origin.rules.splitlines()):
-            raise StoreUnavailable("the export has site rules, which this version of urlsieve cannot apply: use a newer one")
         if self._store.counts(self._clock()).seen == 0:  # an empty store has no ways of its own yet
             self._settle_in(origin)
+        self._form = self._read_rules()
+        self._holds = origin.holds_in(self._store.header) and same_rules(origin.rules, self._store.rules().book)
 
     def _settle_in(self, origin: Origin) -> None:
         policy = looking.checked_policy(dict(origin.policy))
@@ -117,9 +116,9 @@ class Arrival:
         change = {name: value for name, value in policy.items() if getattr(have, name) != value}
         if change:
             self._store.set_policy(**change)
-        generation, rules = self._store.rules()
-        if rules != origin.rules:
-            self._store.replace_rules(origin.rules, generation)
+        ruled = self._store.rules()
+        if ruled.book != origin.rules:
+            self._store.replace_rules(origin.rules, ruled.generation)
 
     def _end(self, record: Mapping[str, Any]) -> None:
         self._flush()
@@ -141,7 +140,7 @@ class Arrival:
     def _site(self, record: Mapping[str, Any], _: bytes) -> None:
         self._given["sites"] += 1
         name, limit = _name(record, "site"), checks.optional("limit", record.get("limit"), least=0, whole=True)
-        site_id = self._canonicalizer.name_hash(name)
+        site_id = self._form.canonicalizer.name_hash(name)
         if limit is not None or self._store.site(name, site_id) is None:
             self._flush()
             self._store.update_site(name, site_id, limit=limit)
@@ -157,7 +156,7 @@ class Arrival:
             "blocked_until": checks.optional("blocked_until", record.get("blocked_until")),
         }
         change = {field: value for field, value in change.items() if value is not None}
-        group_id = self._canonicalizer.name_hash(name)
+        group_id = self._form.canonicalizer.name_hash(name)
         if change:
             self._flush()
             self._store.update_group(name, group_id, self._clock(), **change)
@@ -191,9 +190,21 @@ class Arrival:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
+        while True:
+            try:
+                self._admit(self._ready(waiting))
+                return
+            except StaleRules:
+                self._form = self._read_rules()
+
+    def _ready(self, waiting: list[tuple[bytes, Entry]]) -> list[tuple[bytes, Entry]]:
+        """Under the fingerprints that they have in this store. Those that it cannot take are refused."""
+        form = self._form
         given = [entry for _, entry in waiting]
         texts = [b"" if entry.url is None else as_given(entry.url) for entry in given]
-        keys = self._canonicalizer.canonicalize_many(texts, variants=[entry.variant for entry in given])
+        variants = [entry.variant for entry in given]
+        keys = form.canonicalizer.canonicalize_many(texts, variants=variants)
+        earlier = form.earlier(keys, texts, None, variants) if form.former else {}
         ready: list[tuple[bytes, Entry]] = []
         for i, (line, entry) in enumerate(waiting):
             if entry.url is None:
@@ -203,23 +214,23 @@ class Arrival:
                 self._refuse(REASON_OF_CODE[keys.status[i]] or "", "its URL is none that this store takes", line)
             else:
                 own = keys.fingerprints[16 * i : 16 * i + 16]
-                if self._holds and entry.fingerprint not in (b"", own):
+                if self._holds and entry.fingerprint not in (b"", own, *(one.fingerprint for one in earlier.get(i, ()))):
                     found = None
                     self._refuse("invalid", "its URL is not the one that was exported: its fingerprint does not fit", line)
                 else:
-                    group = entry.group or self._group_of(keys.host(i))
-                    group_id = self._canonicalizer.name_hash(group)
+                    group = entry.group or form.group_of(keys.host(i))
+                    group_id = form.canonicalizer.name_hash(group)
                     found = entry._replace(fingerprint=own, site=keys.site(i), group=group, group_id=group_id)
             if found is not None:
                 ready.append((line, found))
-        self._admit(ready)
+        return ready
 
     def _admit(self, ready: list[tuple[bytes, Entry]]) -> None:
         """A store may be unable to hold an entry (its group, on another kind of store): those are found by halves, and refused alone."""
         if not ready:
             return
         try:
-            verdicts = self._store.admit([entry for _, entry in ready], self._clock())
+            verdicts = self._store.admit([entry for _, entry in ready], self._clock(), generation=self._form.generation)
         except ConfigError as error:
             if len(ready) == 1:
                 self._refuse("invalid", str(error), ready[0][0])
@@ -236,7 +247,7 @@ class Arrival:
             self.report.refused += 1
             self._reject("no_text", "it has no URL, and its fingerprint does not hold in a store with another secret or form", line)
             return None
-        half = self._canonicalizer.name_hash(entry.site).to_bytes(8, "little", signed=True) if entry.site else b""
+        half = self._form.canonicalizer.name_hash(entry.site).to_bytes(8, "little", signed=True) if entry.site else b""
         if len(entry.fingerprint) != 16 or entry.fingerprint[:8] != half:
             self._refuse("invalid", "its fingerprint is not one of its site", line)
             return None

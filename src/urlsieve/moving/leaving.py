@@ -1,11 +1,11 @@
 """A store in, the lines of its export out, in slices: nothing is held back or locked while somebody reads them.
 
-    {"urlsieve_export": 1, …}         the header: profile, secret, policy, rules
-    {"group": …}                      each group that has settings or a block
-    {"entry": "pending", "url": …}    each URL, the pending ones first and in the order in which they are given
-    {"site": …} {"group": …}          each site with a limit, and those of which no entry speaks
-    {"counts": …}                     rejected and skipped, by reason
-    {"end": true, …}                  how many there were, and a checksum: a file without it was cut off
+{"urlsieve_export": 1, …}         the header: profile, secret, policy, rules
+{"group": …}                      each group that has settings or a block
+{"entry": "pending", "url": …}    each URL, the pending ones first and in the order in which they are given
+{"site": …} {"group": …}          each site with a limit, and those of which no entry speaks
+{"counts": …}                     rejected and skipped, by reason
+{"end": true, …}                  how many there were, and a checksum: a file without it was cut off
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _lines(
     secret: bool,
     counts: dict[str, int],
 ) -> Iterator[bytes]:
-    yield line_of(first_record(store.header, store.policy(), store.rules()[1], now, secret=secret))
+    yield line_of(first_record(store.header, store.policy(), store.rules().book, now, secret=secret))
     for row in store.groups():
         if _has_settings(row, now):
             counts["groups"] += 1

@@ -10,7 +10,7 @@ shard; a batch over several is one step in each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -45,6 +45,45 @@ class Leased(NamedTuple):
     rows: list[Row]
     next_at: float | None
     reaped: int = 0
+
+
+class Ruled(NamedTuple):
+    """The rules as a store has them: their generation, the book (opaque to stores), and whether the last change of them is complete."""
+
+    generation: int
+    book: str
+    swept: bool = True
+
+
+class Kept(NamedTuple):
+    """An entry whose text is kept: what its fingerprint may be made of again."""
+
+    fingerprint: bytes
+    url: str | bytes
+    variant: bytes
+
+
+class Sweep(NamedTuple):
+    """What a change of rules that merges less than before takes back. `covers(site)`: fingerprints of this site may stand for pages that
+    are now told apart. `moved(entries)`: for each its own fingerprint and site under the new rules, None where its text does not account
+    for it."""
+
+    covers: Callable[[str], bool]
+    moved: Callable[[Sequence[Kept]], list[tuple[bytes, str] | None]]
+
+
+class Swept(NamedTuple):
+    """sites: how many were looked at. forgotten: fingerprints without text that are not seen any more; moved: entries under another
+    fingerprint than before; merged: entries that went because there was one under it already."""
+
+    sites: int = 0
+    forgotten: int = 0
+    moved: int = 0
+    merged: int = 0
+
+
+class StaleRules(Exception):
+    """Nothing was done: the caller's rules are older than the store's. It reads them and comes again."""
 
 
 #: Flags of `settle`.
@@ -82,10 +121,12 @@ class Store(Protocol):
           settled; one that was never seen is taken as new, one pending or delayed is lifted like RAISE.
         - MARK_DONE / MARK_KNOWN: not seen becomes done (accepted) or known, never queued.
         - FULL above the high-water mark, LIMIT above a site's limit: not marked seen.
+        - One that is seen under an `earlier` fingerprint only is that entry in all of this; its own is marked as known. One that is seen
+          `elsewhere` only is marked as known, and SEEN.
         """
 
     def contains(self, offers: Offers) -> bytes:
-        """One flag per offer: 1 seen. Writes nothing."""
+        """One flag per offer: 1 seen, also under an earlier fingerprint or elsewhere. Writes nothing."""
 
     def lease(
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
@@ -104,14 +145,17 @@ class Store(Protocol):
         """The leased rows of current tokens (None: lost) and their groups by id, for the decision. Without `whole` the rows have no
         fingerprint, URL and site: most decisions need none of them."""
 
-    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
+    def settle(
+        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
+    ) -> bytes:
         """Compare-and-set each change on its token: APPLIED, LOST, or OUTDATED: not done, load and decide it again, because a group's
-        version, a row's `again` or the policy differs, or because with `clean` a group turned out to have a delay of its own, failures
-        or a block. The changes of one shard are outdated together or not at all; a store without shards is one shard. Redirect
-        targets may be recorded although the change itself is lost or outdated."""
+        version, a row's `again` or the policy differs, because with `clean` a group turned out to have a delay of its own, failures or a
+        block, or because redirect targets were named under rules of an older `generation`. The changes of one shard are outdated together
+        or not at all; a store without shards is one shard. Redirect targets may be recorded although the change itself is lost or
+        outdated."""
 
     def forget(self, offers: Offers, now: float) -> int:
-        """Not seen any more; queue entries and leases go too. The count of those that were seen."""
+        """Not seen any more, under no earlier fingerprint either; queue entries and leases go too. The count of those that were seen."""
 
     def purge(self, site: str, site_id: int, now: float) -> int:
         """Forget everything of one exact site. The count."""
@@ -141,11 +185,26 @@ class Store(Protocol):
     def set_blob(self, name: str, key: str, value: bytes | None, now: float, ttl: float) -> None:
         """At most 512 KiB; None deletes."""
 
-    def rules(self) -> tuple[int, str]:
-        """Generation and text of the rules file."""
+    def rules(self) -> Ruled:
+        """The rules as data. Not `swept`: somebody who changed them has not finished; whoever reads it does so by `sweep_rules` before
+        it offers anything under them."""
 
-    def replace_rules(self, text: str, expected: int) -> bool:
-        """Compare-and-set on the generation."""
+    def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
+        """Compare-and-set on the generation, which grows by one; None: it is another than `expected`, nothing was done.
+
+        With `sweep`, in the same step (in a sharded store: before anything is accepted under the new rules): of every site that it
+        covers, entries whose text gives another fingerprint move to it, with their state (one that is there already wins, and a lease
+        of the other is lost); those without text, or whose text does not account for them, are forgotten, unless they still wait.
+        """
+
+    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
+        """Finishes what a `replace_rules` to this generation has begun; repeating it is harmless."""
+
+    def sweep_size(self, sweep: Sweep) -> Swept:
+        """What such a sweep would do now. Changes nothing."""
+
+    def together(self, one: str, other: str) -> bool:
+        """Whether URLs of one of these sites (or groups) may become entries of the other: not where they lie in two shards."""
 
     def lock(self, name: str, owner: str, ttl: float, now: float) -> tuple[int | None, str]:
         """(token, owner) if taken or already ours, (None, holder) otherwise. The token only grows."""
@@ -170,12 +229,14 @@ class Store(Protocol):
         *,
         skipped: Mapping[str, int] = MappingProxyType({}),
         groups: Mapping[int, str] = MappingProxyType({}),
+        generation: int | None = None,
     ) -> bytes:
         """One `Verdict` per entry, NEW or SEEN: those that are not seen are taken as they are (an import), with their state, attempts,
         due, reason and class; a leased one becomes pending, its attempt not counted. In one atomic step per call (at most 10,000), in
         the order given among equal priorities. Limits and the high-water mark do not apply. Without text (`url` None) only done, dead
         and known can be taken: ConfigError otherwise. `skipped`: counts by reason to add. `groups`:
-        id → name of some that are to be there, though no entry tells of them."""
+        id → name of some that are to be there, though no entry tells of them. StaleRules: the fingerprints were made under rules of an
+        older `generation`."""
 
     def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
         """Whether a lease (of these groups) would give something now; if not, when it may (None: not by time alone)."""

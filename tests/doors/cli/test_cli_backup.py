@@ -25,7 +25,9 @@ def test_a_backup_is_restored_with_everything(cli: Cli, pushed: Pushed) -> None:
     ran = cli.on("restore", "copy", "--json")
     assert (0, 50) == (ran.status, ran.objects[0]["seen"]), ran.err
     after = cli.stats()
-    assert {name: before[name] for name in ("accepted", "pending", "leased", "seen")} == {name: after[name] for name in ("accepted", "pending", "leased", "seen")}
+    assert {name: before[name] for name in ("accepted", "pending", "leased", "seen")} == {
+        name: after[name] for name in ("accepted", "pending", "leased", "seen")
+    }
     assert before["epoch"] < after["epoch"]
     assert 0 == cli.on("verify", "--deep").status
 
@@ -83,7 +85,9 @@ def test_a_backup_while_a_worker_pushes_is_whole(cli: Cli, pushed: Pushed) -> No
     ],
     ids=str,
 )
-def test_what_cannot_be_copied_is_refused_and_nothing_is_changed(cli: Cli, pushed: Pushed, words: list[str], status: int, says: str) -> None:
+def test_what_cannot_be_copied_is_refused_and_nothing_is_changed(
+    cli: Cli, pushed: Pushed, words: list[str], status: int, says: str
+) -> None:
     pushed(2)
     (cli.directory / "full").mkdir()
     (cli.directory / "full" / "file").write_text("precious")

@@ -17,9 +17,19 @@ def shell(cli: Cli, name: str, code: str) -> list[str]:
         pytest.skip(f"{name} is not installed here")
     (cli.directory / "script").write_bytes(cli("completion", name).out)
     plain = {"bash": ["--noprofile", "--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[name]
-    ran = subprocess.run([program, *plain, "-c", code], capture_output=True, text=True, cwd=cli.directory, check=False, timeout=120, env={
-        "HOME": str(cli.directory), "PATH": "/usr/bin:/bin", "TERM": "dumb",
-    })
+    ran = subprocess.run(
+        [program, *plain, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=cli.directory,
+        check=False,
+        timeout=120,
+        env={
+            "HOME": str(cli.directory),
+            "PATH": "/usr/bin:/bin",
+            "TERM": "dumb",
+        },
+    )
     assert ("", 0) == (ran.stderr, ran.returncode)
     return ran.stdout.splitlines()
 
@@ -27,7 +37,9 @@ def shell(cli: Cli, name: str, code: str) -> list[str]:
 def bash(cli: Cli, *words: str) -> list[str]:
     """What bash would offer after these words; the last one is being typed."""
     line = " ".join(f"'{word}'" for word in ("urlsieve", *words))
-    return shell(cli, "bash", f'source ./script; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _urlsieve; printf "%s\\n" "${{COMPREPLY[@]}}"')
+    return shell(
+        cli, "bash", f'source ./script; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _urlsieve; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
 
 
 def fish(cli: Cli, *words: str) -> list[str]:

@@ -50,7 +50,9 @@ def test_uniq_prints_csv_records_as_found_after_their_heading(cli: Cli) -> None:
 def test_with_key_only_the_url_s_field_changes(cli: Cli) -> None:
     out = cli("uniq", "--format", "csv", "--key", stdin=b'a,url\r\n"1",HTTP://e.example:80/%7Ex\r\n2,"http://e.example/?a=1,2"\r\n').out
     assert b'a,url\r\n"1",http://e.example/~x\r\n2,"http://e.example/?a=1,2"\r\n' == out
-    out = cli("uniq", "--format", "jsonl", "--key", "--column", "u", stdin=b'{ "u" :\t"HTTP://e.example:80/", "v": [1.50, {"u": 0}] }\n').out
+    out = cli(
+        "uniq", "--format", "jsonl", "--key", "--column", "u", stdin=b'{ "u" :\t"HTTP://e.example:80/", "v": [1.50, {"u": 0}] }\n'
+    ).out
     assert b'{ "u" :\t"http://e.example/", "v": [1.50, {"u": 0}] }\n' == out
 
 
@@ -101,9 +103,10 @@ def test_seen_and_push_read_the_column(cli: Cli) -> None:
     assert 3 == len((cli.directory / "bad").read_bytes().splitlines())
     ran = cli.on("seen", "--format", "csv", stdin=TABLE)
     rows = TABLE.splitlines(keepends=True)
-    assert b"verdict\t" + rows[0] + b"seen\t" + rows[1] + b"seen\t" + rows[2] + rows[3] + b"new\t" + rows[4] == ran.out[: -len(
-        b"rejected:relative\t4,not a url,\xff\r\nrejected:invalid\t5\r\n"
-    )]
+    assert (
+        b"verdict\t" + rows[0] + b"seen\t" + rows[1] + b"seen\t" + rows[2] + rows[3] + b"new\t" + rows[4]
+        == ran.out[: -len(b"rejected:relative\t4,not a url,\xff\r\nrejected:invalid\t5\r\n")]
+    )
     ran = cli.on("push", "--format", "csv", "--json", stdin=TABLE)
     assert (1, 2, 2) == tuple(ran.report[name] for name in ("new", "seen", "rejected"))
 
@@ -246,7 +249,9 @@ def test_json_lines_keep_every_other_field_when_the_url_is_replaced(before, afte
     changed = form.replaced(record, "http://new.example/")
     assert {**found, "url": "http://new.example/"} == json.loads(changed)
     assert list(found) == list(json.loads(changed))
-    assert record == form.replaced(changed, "\0").replace(b'"\\u0000"', json.dumps(url, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass"))
+    assert record == form.replaced(changed, "\0").replace(
+        b'"\\u0000"', json.dumps(url, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    )
 
 
 def test_a_profile_of_another_program_prints_that_program_s_fingerprint(cli: Cli) -> None:

@@ -117,7 +117,12 @@ SEEDS = b"https://e.example/a\n\n# a comment\nhttps://E.example/a\r\nnot a url\n
 
 @pytest.mark.parametrize(
     ("words", "counts"),
-    [([], {"known": 2, "accepted": 0}), (["--as", "known"], {"known": 2}), (["--as", "done"], {"done": 2, "known": 0}), (["--as", "pending"], {"pending": 2})],
+    [
+        ([], {"known": 2, "accepted": 0}),
+        (["--as", "known"], {"known": 2}),
+        (["--as", "done"], {"done": 2, "known": 0}),
+        (["--as", "pending"], {"pending": 2}),
+    ],
     ids=str,
 )
 def test_lines_of_urls_are_marked_as_asked_and_the_default_is_known(cli: Cli, words: list[str], counts: dict[str, int]) -> None:

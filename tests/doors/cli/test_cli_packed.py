@@ -96,7 +96,11 @@ def test_a_bomb_takes_time_and_no_memory(cli: Cli, kind: str) -> None:
 
     ran = subprocess.run(
         [*COMMAND, "uniq", f"bomb.{kind}", "--json"],
-        capture_output=True, cwd=cli.directory, env=environment(), preexec_fn=little_memory, check=False,
+        capture_output=True,
+        cwd=cli.directory,
+        env=environment(),
+        preexec_fn=little_memory,
+        check=False,
     )
     assert (0, b"") == (ran.returncode, ran.stdout), ran.stderr
     assert b'"too_long": 1' in ran.stderr

@@ -42,7 +42,12 @@ def test_check_prints_every_mistake_with_its_line_and_what_to_write_instead(cli:
 def test_a_file_that_is_missing_not_utf8_or_not_toml_is_a_usage_error_that_names_it(cli: Cli) -> None:
     (cli.directory / "latin.toml").write_bytes(b"# fine\n# \xe9\n")
     (cli.directory / "not.toml").write_text("[[site]]\nmatch = \n")
-    for name, what in (("missing.toml", "No such file"), ("latin.toml:2:", "not UTF-8"), ("not.toml:2:", "not TOML"), (".", "Is a directory")):
+    for name, what in (
+        ("missing.toml", "No such file"),
+        ("latin.toml:2:", "not UTF-8"),
+        ("not.toml:2:", "not TOML"),
+        (".", "Is a directory"),
+    ):
         for command in (("rules", "check"), ("canon", "http://e.com/", "--rules")):
             done = cli(*command, name.split(":")[0])
             assert 2 == done.status
@@ -52,11 +57,16 @@ def test_a_file_that_is_missing_not_utf8_or_not_toml_is_a_usage_error_that_names
 
 def test_uniq_canon_and_explain_apply_the_rules(cli: Cli) -> None:
     (cli.directory / "r.toml").write_text(RULES.replace("examples", 'confirmed = { by = "Ann", at = 2026-11-30 }\nexamples', 1))
-    urls = "https://m.example.com/a?sid=1\nhttps://www.example.com/a\nhttps://shop.example.org/item/17/x\nhttps://shop.example.org/item/17\n"
+    urls = (
+        "https://m.example.com/a?sid=1\nhttps://www.example.com/a\nhttps://shop.example.org/item/17/x\nhttps://shop.example.org/item/17\n"
+    )
     done = cli("uniq", "--rules", "r.toml", stdin=urls)
     assert "https://m.example.com/a?sid=1\nhttps://shop.example.org/item/17/x\n" == done.out.decode()
     done = cli("canon", "--rules", "r.toml", stdin=urls)
-    assert "https://www.example.com/a\nhttps://www.example.com/a\nhttps://shop.example.org/item/17\nhttps://shop.example.org/item/17\n" == done.out.decode()
+    assert (
+        "https://www.example.com/a\nhttps://www.example.com/a\nhttps://shop.example.org/item/17\nhttps://shop.example.org/item/17\n"
+        == done.out.decode()
+    )
     told = json.loads(cli("explain", "--rules", "r.toml", "--json", "https://m.example.com/a?sid=1").out)
     assert [["hosts", "drop"]] == [[step["name"] for step in steps] for steps in told["steps"]]
     assert "site rule 'example.com', r.toml:1" == told["steps"][0][0]["rule"]

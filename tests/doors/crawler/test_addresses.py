@@ -103,7 +103,9 @@ def test_a_sitemap_that_names_a_private_address_is_not_gone_to(serve, crawl, mon
     inside = serve({"/": lambda _: page(), "/map.xml": lambda _: page()}, host="127.0.0.2")
     site = serve({"/": lambda _: page()})
     site.pages["/robots.txt"] = lambda _: web.Response(text=f"Sitemap: {site.url}/i.xml\nSitemap: {inside.url}/map.xml")
-    index = f"<sitemapindex><sitemap><loc>{inside.url}/map.xml?2</loc></sitemap><sitemap><loc>{site.url}/map.xml</loc></sitemap></sitemapindex>"
+    index = (
+        f"<sitemapindex><sitemap><loc>{inside.url}/map.xml?2</loc></sitemap><sitemap><loc>{site.url}/map.xml</loc></sitemap></sitemapindex>"
+    )
     site.pages["/i.xml"] = lambda _: web.Response(text=index)
     site.pages["/map.xml"] = lambda _: web.Response(text=f"<urlset><url><loc>{inside.url}/</loc></url></urlset>")
     monkeypatch.setattr(address, "is_public", lambda ip: ip == "127.0.0.1")

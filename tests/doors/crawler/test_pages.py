@@ -102,12 +102,39 @@ def test_retry_after_is_seconds_or_a_date(value, date, expected):
 
 
 PIECES = [
-    *("<a href=", "<link rel=canonical href=", "<link rel=alternate hreflang=de href=", "<base href=", "<meta name=robots content=nofollow>"),
-    *("/x", "'http://e.com/?a=1&b=2'", "//", "[", "#!/r", "'", '"', ">", "<", "\x00", "é", "中", " rel=nofollow ", "<!--", "</a>", "javascript:", "\ud800"),
+    *(
+        "<a href=",
+        "<link rel=canonical href=",
+        "<link rel=alternate hreflang=de href=",
+        "<base href=",
+        "<meta name=robots content=nofollow>",
+    ),
+    *(
+        "/x",
+        "'http://e.com/?a=1&b=2'",
+        "//",
+        "[",
+        "#!/r",
+        "'",
+        '"',
+        ">",
+        "<",
+        "\x00",
+        "é",
+        "中",
+        " rel=nofollow ",
+        "<!--",
+        "</a>",
+        "javascript:",
+        "\ud800",
+    ),
 ]
 
 
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=30), st.sampled_from(["utf-8", "gbk", "utf-16", "latin-1", None, "no such"]))
+@given(
+    st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=30),
+    st.sampled_from(["utf-8", "gbk", "utf-16", "latin-1", None, "no such"]),
+)
 def test_any_text_is_a_page_whose_evidence_is_among_its_links(pieces, charset):
     codec = charset if charset in ("gbk", "utf-16", "latin-1") else "utf-8"
     page = extract("".join(pieces).encode(codec, "replace"), url="http://example.com/dir/", charset=charset)

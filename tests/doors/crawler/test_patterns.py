@@ -75,7 +75,12 @@ def test_one_pattern(pattern, url, expected):
 
 
 def test_no_spelling_gets_round_a_pattern():
-    for url in ("http://h.example/%70rivate/a", "http://h.example/x/..//../private/a", "HTTP://H.example:80/./private/a", "http://h.example/private\\a"):
+    for url in (
+        "http://h.example/%70rivate/a",
+        "http://h.example/x/..//../private/a",
+        "HTTP://H.example:80/./private/a",
+        "http://h.example/private\\a",
+    ):
         assert not allows("!/private/", url), url
 
 

@@ -105,7 +105,9 @@ def test_each_hop_asks_robots_txt(serve, crawl):
     assert {"robots": 1} == result.report["skipped"]
 
 
-@pytest.mark.parametrize("meta", [{"redirects": "many", "lastmod": {"a": [1]}}, {"redirects": -5}, {"redirects": 10**30}, {"redirects": None}, [1], "x", 7])
+@pytest.mark.parametrize(
+    "meta", [{"redirects": "many", "lastmod": {"a": [1]}}, {"redirects": -5}, {"redirects": 10**30}, {"redirects": None}, [1], "x", 7]
+)
 def test_meta_of_somebody_else_does_no_harm(serve, crawl, sieve, meta):
     site = serve({"/": moved_to("/a"), "/a": moved_to("/b"), "/b": lambda _: page()})
     sieve.push(site.url + "/", meta=meta)

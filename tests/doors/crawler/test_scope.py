@@ -10,7 +10,12 @@ import urlsieve
 
 
 def test_only_links_in_scope_are_followed_and_the_others_are_counted_in_report_and_store(serve, crawl, sieve):
-    site = serve({"/": leads_to("/docs/a", "/docs/private/b", "/blog", "/docs/a.pdf", "mailto:x@example.com"), "/docs/a": leads_to("/blog", "/docs/c")})
+    site = serve(
+        {
+            "/": leads_to("/docs/a", "/docs/private/b", "/blog", "/docs/a.pdf", "mailto:x@example.com"),
+            "/docs/a": leads_to("/blog", "/docs/c"),
+        }
+    )
     site.pages["/docs/c"] = leads_to()
     result = crawl(site.url + "/", scope=["127.0.0.1/docs/", "!/docs/private/", "!/*.pdf"])
     assert {"/": 1, "/docs/a": 1, "/docs/c": 1} == dict(site.asked)
@@ -83,7 +88,9 @@ def test_a_redirect_to_another_spelling_of_a_page_is_followed_in_any_scope(serve
 
 def test_nofollow_is_obeyed_where_asked_for(serve, crawl):
     def home(_):
-        return web.Response(text='<a rel="nofollow ugc" href=/a>x</a><a rel=nofollow href=/b>x</a><a href=/b>x</a><a href=/c>x</a>', headers=HTML)
+        return web.Response(
+            text='<a rel="nofollow ugc" href=/a>x</a><a rel=nofollow href=/b>x</a><a href=/b>x</a><a href=/c>x</a>', headers=HTML
+        )
 
     def closed(_):
         return web.Response(text='<meta name=ROBOTS content="noindex, NoFollow"><a href=/d>x</a>', headers=HTML)

@@ -63,7 +63,9 @@ def test_a_long_binary_is_left_after_its_first_bytes(serve, crawl):
 def test_a_page_is_read_in_the_encoding_that_it_says_itself(serve, crawl):
     body = "<meta charset=windows-1251><a href='/s?q=я'>x</a>".encode("cp1251")
     utf16 = "<a href='/t?q=я'>x</a>".encode("utf-16")
-    site = serve({"/": typed(body, "text/html"), "/u": typed(utf16, "text/html; charset=iso-8859-1"), "/s": leads_to("/u"), "/t": leads_to()})
+    site = serve(
+        {"/": typed(body, "text/html"), "/u": typed(utf16, "text/html; charset=iso-8859-1"), "/s": leads_to("/u"), "/t": leads_to()}
+    )
     crawl(site.url + "/")
     assert {"/": 1, "/s?q=%FF": 1, "/u": 1, "/t?q=%D1%8F": 1} == dict(site.asked)
 

@@ -37,7 +37,9 @@ def test_pages_come_in_order_with_their_lastmod_as_written():
 
 
 def test_an_index_names_sitemaps():
-    found = read(b"<sitemapindex><sitemap><loc>http://e.com/1.xml</loc></sitemap><sitemap><loc>http://e.com/2.xml.gz</loc></sitemap></sitemapindex>")
+    found = read(
+        b"<sitemapindex><sitemap><loc>http://e.com/1.xml</loc></sitemap><sitemap><loc>http://e.com/2.xml.gz</loc></sitemap></sitemapindex>"
+    )
     assert (["http://e.com/1.xml", "http://e.com/2.xml.gz"], []) == (found.children, found.pages)
 
 
@@ -57,7 +59,7 @@ def test_alternates_are_kept_with_their_language():
 def test_prefixes_capitals_and_encodings_make_no_difference():
     body = '<?xml version="1.0" encoding="ISO-8859-1"?><sm:URLSET xmlns:sm="x"><sm:url><sm:LOC>http://e.com/é</sm:LOC></sm:url></sm:URLSET>'
     assert ["http://e.com/é"] == urls_of(read(body.encode("iso-8859-1")))
-    assert ["http://e.com/é"] == urls_of(read('<urlset><url><loc>http://e.com/é</loc></url></urlset>'.encode("utf-16")))
+    assert ["http://e.com/é"] == urls_of(read("<urlset><url><loc>http://e.com/é</loc></url></urlset>".encode("utf-16")))
 
 
 def test_plain_text_is_a_sitemap_if_it_begins_with_a_url():
@@ -121,7 +123,9 @@ def test_a_doctype_alone_is_no_reason_and_is_not_fetched():
     assert ["http://e.com/a"] == urls_of(read(body))
 
 
-@pytest.mark.parametrize("body", [b"", b" \n", b"<html><body>404</body></html>", b"<rss><channel/></rss>", b"\0\1\2", b"<", b"%PDF-1.7", b"<!-- -->"])
+@pytest.mark.parametrize(
+    "body", [b"", b" \n", b"<html><body>404</body></html>", b"<rss><channel/></rss>", b"\0\1\2", b"<", b"%PDF-1.7", b"<!-- -->"]
+)
 def test_what_is_no_sitemap_is_refused_by_type(body):
     assert "type" == refusal(body)
 
@@ -139,7 +143,9 @@ def test_what_breaks_after_a_url_does_not_lose_it():
 
 
 def test_an_index_that_breaks_stays_an_index():
-    body = b"<sitemapindex><sitemap><loc>http://e.com/1.xml?a&b</loc></sitemap><sitemap><loc>http://e.com/2.xml</loc></sitemap></sitemapindex>"
+    body = (
+        b"<sitemapindex><sitemap><loc>http://e.com/1.xml?a&b</loc></sitemap><sitemap><loc>http://e.com/2.xml</loc></sitemap></sitemapindex>"
+    )
     assert ["http://e.com/1.xml?a&b", "http://e.com/2.xml"] == read(body).children
 
 
@@ -201,7 +207,9 @@ def damaged(body):
         found = bytearray(body)
         for _ in range(draw(st.integers(0, 6))):
             at = draw(st.integers(0, len(found)))
-            found[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3) | st.sampled_from([b"&", b"<", b"]]>", b"<!DOCTYPE x [", b"\x00"]))
+            found[at : at + draw(st.integers(0, 3))] = draw(
+                st.binary(max_size=3) | st.sampled_from([b"&", b"<", b"]]>", b"<!DOCTYPE x [", b"\x00"])
+            )
         return bytes(found)
 
     return damage()
@@ -210,7 +218,12 @@ def damaged(body):
 WHOLE = urlset(*(f"http://e.com/{i}?a=1&amp;b=2" for i in range(4)))
 
 
-@given(st.binary(max_size=300) | damaged(WHOLE) | damaged(gzip.compress(WHOLE)) | damaged(WHOLE.replace(b"urlset", b"sitemapindex").replace(b"url>", b"sitemap>")))
+@given(
+    st.binary(max_size=300)
+    | damaged(WHOLE)
+    | damaged(gzip.compress(WHOLE))
+    | damaged(WHOLE.replace(b"urlset", b"sitemapindex").replace(b"url>", b"sitemap>"))
+)
 def test_any_bytes_are_a_sitemap_or_are_refused(body):
     try:
         found = read(body)

@@ -108,7 +108,12 @@ class ScrapyRun:
             "LOG_LEVEL": "INFO",
         }
         given = {name: value for name, value in (defaults | settings).items() if value is not ...}
-        config = {"spider": str(spider), "start": [start] if isinstance(start, str) else list(start), "settings": given, "crawlers": crawlers}
+        config = {
+            "spider": str(spider),
+            "start": [start] if isinstance(start, str) else list(start),
+            "settings": given,
+            "crawlers": crawlers,
+        }
         path = self.folder / f"config_{number}.json"
         path.write_text(json.dumps(config))
         running = Running(self.folder, [str(path)])

@@ -201,7 +201,9 @@ def test_an_answer_that_the_spider_took_is_done_whatever_its_status():
 def test_an_answer_that_nobody_took_is_what_its_status_says():
     assert Outcome("skip", reason="filtered") == answered(200, handled=False)
     assert Outcome("fail", reason="status 403", status=403) == answered(403, handled=False)
-    assert Outcome("fail", reason="status 429", status=429, retry_after=120.0) == answered(429, handled=False, headers={"Retry-After": "120"})
+    assert Outcome("fail", reason="status 429", status=429, retry_after=120.0) == answered(
+        429, handled=False, headers={"Retry-After": "120"}
+    )
 
 
 @pytest.mark.parametrize("header", ["", "soon", "-5", "99999999999999999999", "Mon, 99 Foo 2026", "\xff"])
@@ -228,7 +230,13 @@ def test_a_callback_that_raised_is_a_failure_and_a_dropped_request_is_skipped():
 
 
 def test_times_counts_and_words_are_read_from_settings():
-    given = {"URLSIEVE_STORE": "crawl", "URLSIEVE_LEASE": "7.5", "URLSIEVE_IDLE_WAIT": "forever", "URLSIEVE_MAX_ATTEMPTS": 9, "CONCURRENT_REQUESTS": 5}
+    given = {
+        "URLSIEVE_STORE": "crawl",
+        "URLSIEVE_LEASE": "7.5",
+        "URLSIEVE_IDLE_WAIT": "forever",
+        "URLSIEVE_MAX_ATTEMPTS": 9,
+        "CONCURRENT_REQUESTS": 5,
+    }
     expected = options.Options(store="crawl", lease=7.5, prefetch=5, idle_wait=None, opening={"max_attempts": 9})
     assert expected == options.read(Settings(given))
 

@@ -153,7 +153,9 @@ def test_an_errback_that_takes_the_failure_makes_it_done(scrapy_run, serve, siev
     assert ("done", "dead") == (sieve.info(f"{site.url}/").state, sieve.info(f"{site.url}/b").state)
 
 
-@pytest.mark.parametrize("body", ["def parse(self, response):\n    raise ValueError('no')", "def parse(self, response):\n    yield {}\n    1 / 0"])
+@pytest.mark.parametrize(
+    "body", ["def parse(self, response):\n    raise ValueError('no')", "def parse(self, response):\n    yield {}\n    1 / 0"]
+)
 def test_a_page_whose_callback_raises_is_not_done(scrapy_run, serve, sieve, body):
     site = serve({"/": leads_to()})
     scrapy_run(body, start=f"{site.url}/", URLSIEVE_MAX_ATTEMPTS=2)
@@ -163,7 +165,9 @@ def test_a_page_whose_callback_raises_is_not_done(scrapy_run, serve, sieve, body
 
 
 def test_robots_txt_makes_a_request_skipped_and_the_robots_request_is_none_of_ours(scrapy_run, serve, sieve):
-    site = serve({"/robots.txt": lambda _: web.Response(text="User-agent: *\nDisallow: /no"), "/": leads_to("/no", "/yes"), "/yes": leads_to()})
+    site = serve(
+        {"/robots.txt": lambda _: web.Response(text="User-agent: *\nDisallow: /no"), "/": leads_to("/no", "/yes"), "/yes": leads_to()}
+    )
     scrapy_run(start=f"{site.url}/", ROBOTSTXT_OBEY=True)
     assert {"/": 1, "/yes": 1} == dict(site.asked)
     assert {"robots.txt": 1} == dict(sieve.stats().skipped)

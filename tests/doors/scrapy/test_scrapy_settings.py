@@ -212,5 +212,3 @@ def test_a_store_that_stays_away_closes_the_spider_and_its_pages_come_back(scrap
     ended = scrapy_run(**options)
     assert "finished" == ended.reason
     assert {"done": 11} == states(sieve)
-
-

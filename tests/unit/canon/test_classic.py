@@ -32,7 +32,9 @@ def agree(pairs: list[tuple[bytes, bytes | None]]) -> int:
     """How many have a key."""
     found = CLASSIC.canonicalize_many([url for url, _ in pairs])
     digests = CLASSIC.foreign_fingerprints([url for url, _ in pairs])
-    expected = [None if go_classic.is_ours_to_refuse(url, reason) else form for (url, form), reason in zip(pairs, found.reasons, strict=True)]
+    expected = [
+        None if go_classic.is_ours_to_refuse(url, reason) else form for (url, form), reason in zip(pairs, found.reasons, strict=True)
+    ]
     assert expected == [None if key is None else key.encode() for key in found]
     assert [None if form is None else hashlib.md5(form).digest() for form in expected] == digests
     return len(found) - found.rejected
@@ -103,7 +105,13 @@ def test_what_has_no_form_has_a_reason() -> None:
 
 
 def test_the_site_is_the_host_and_a_port_that_is_not_the_scheme_s_own() -> None:
-    sites = {"http://E.com:80/": "e.com", "https://E.com:80": "e.com:80", "http://U@e.com:81/": "e.com:81", "http:/x": "", "http://[::1]:80": "[::1]"}
+    sites = {
+        "http://E.com:80/": "e.com",
+        "https://E.com:80": "e.com:80",
+        "http://U@e.com:81/": "e.com:81",
+        "http:/x": "",
+        "http://[::1]:80": "[::1]",
+    }
     keys = CLASSIC.canonicalize_many(sites)
     assert list(sites.values()) == [keys.site(i) for i in range(len(keys))]
 

@@ -105,7 +105,9 @@ def together(urls: list[str], profile: str) -> set[str]:
 
 def test_can_12_two_switches_that_are_right_alone_are_right_together() -> None:
     urls = ["http://example.com/path/", "http://example.com/path/index.html", "http://example.com/path"]
-    assert {"http://example.com/path"} == together(urls, "safe+drop_index+trailing_slash") == together(urls, "safe+trailing_slash+drop_index")
+    assert (
+        {"http://example.com/path"} == together(urls, "safe+drop_index+trailing_slash") == together(urls, "safe+trailing_slash+drop_index")
+    )
     assert {"http://example.com/path/", "http://example.com/path"} == together(urls, "safe+drop_index")
     urls = ["http://example.com/path//index.html/", "http://example.com//path/index.html"]
     assert {"http://example.com/path"} == together(urls, "safe+drop_index+trailing_slash+collapse_slashes")
@@ -122,7 +124,11 @@ def test_can_12_the_order_in_which_switches_are_named_means_nothing_and_all_sets
 
 
 def test_can_12_the_order_in_a_file_of_rules_means_nothing() -> None:
-    parts = ["trailing_slash = 'strip'", "rewrite = [{ re = '(?:/index[.]html)+/?$', to = '/' }]", "examples = [['http://e.com/a/index.html', 'http://e.com/a']]"]
+    parts = [
+        "trailing_slash = 'strip'",
+        "rewrite = [{ re = '(?:/index[.]html)+/?$', to = '/' }]",
+        "examples = [['http://e.com/a/index.html', 'http://e.com/a']]",
+    ]
     keys = set()
     for order in permutations(parts):
         rules = Rules.parse("\n".join(["[[site]]", "match = 'e.com'", *order]))

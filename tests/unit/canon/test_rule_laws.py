@@ -51,7 +51,9 @@ def test_every_set_of_switches_does_what_the_oracle_does_and_keeps_both_laws(on:
 
 @settings(max_examples=100)
 @given(switches, rule_sets, st.lists(targets, min_size=1, max_size=8))
-def test_with_switches_and_rules_the_form_of_a_form_is_itself_and_one_href_has_one_key(on: set[str], wanted: list[Site], found: list[str]) -> None:
+def test_with_switches_and_rules_the_form_of_a_form_is_itself_and_one_href_has_one_key(
+    on: set[str], wanted: list[Site], found: list[str]
+) -> None:
     try:
         canon = Canonicalizer(profile="+".join(["safe", *sorted(on)]), rules=loaded(wanted))
     except ConfigError as error:

@@ -53,7 +53,11 @@ def refused(text: str) -> str:
         ('hosts = { "m.example.com" = "www.example.com" }', "http://m.example.com/a", "http://www.example.com/a"),
         ('hosts = { "m.example.com" = "www.example.com" }', "http://m.example.com:8080/a", "http://m.example.com:8080/a"),
         ('hosts = { "m.example.com:8080" = "www.example.com" }', "http://m.example.com:8080/a", "http://www.example.com/a"),
-        ('hosts = { "a.example.com" = "b.example.com", "b.example.com" = "c.example.com" }', "http://a.example.com/", "http://c.example.com/"),
+        (
+            'hosts = { "a.example.com" = "b.example.com", "b.example.com" = "c.example.com" }',
+            "http://a.example.com/",
+            "http://c.example.com/",
+        ),
         ('hosts = { "m.example.com" = "www.example.com" }', "http://u:p@M.example.com/", "http://u:p@www.example.com/"),
         ('https = "merge"', "http://example.com:80/a", "https://example.com/a"),
         ('https = "merge"', "http://example.com:8080/a", "http://example.com:8080/a"),
@@ -136,7 +140,12 @@ def test_the_most_specific_rule_wins_and_nothing_cascades() -> None:
     )
     canon = Canonicalizer(rules=rules)
     asked = {"example.com/": "a", "a.shop.example.com/": "b", "shop.example.com/": "c", "shop.example.com/x/": "c"}
-    asked |= {"b.shop.example.com/x/": "d", "b.shop.example.com/x/y/z": "e", "b.shop.example.com/%78/": "d", "b.shop.example.com/z/../x/": "d"}
+    asked |= {
+        "b.shop.example.com/x/": "d",
+        "b.shop.example.com/x/y/z": "e",
+        "b.shop.example.com/%78/": "d",
+        "b.shop.example.com/z/../x/": "d",
+    }
     for place, gone in asked.items():
         key = canon.canonicalize(f"http://{place}?a=1&b=1&c=1&d=1&e=1")
         assert [name for name in "abcde" if f"{name}=1" not in key] == [gone], place
@@ -151,7 +160,9 @@ def test_hosts_https_and_path_case_wait_for_somebody_to_confirm_them() -> None:
     assert "https://www.example.com/a" == one(text).canonicalize("http://m.example.com/A?sid=1")
     told = waiting.explain("http://m.example.com/a", "https://www.example.com/A")
     assert False is told.same
-    assert any("the proposed hosts and https and path_case of the site rule 'example.com' (rules:1) would join them" in note for note in told.notes)
+    assert any(
+        "the proposed hosts and https and path_case of the site rule 'example.com' (rules:1) would join them" in note for note in told.notes
+    )
 
 
 def test_a_suspended_rule_is_as_if_it_were_not_there() -> None:
@@ -163,7 +174,9 @@ def test_a_suspended_rule_is_as_if_it_were_not_there() -> None:
 
 def test_the_site_is_the_mapped_one_and_the_host_is_as_found() -> None:
     canon = one('hosts = { "m.example.com" = "www.example.com" }')
-    keys = canon.canonicalize_many(["http://m.example.com/a", "http://www.example.com/a", "http://e.org/"], variants=[b"x" * 100, b"x" * 100, b""])
+    keys = canon.canonicalize_many(
+        ["http://m.example.com/a", "http://www.example.com/a", "http://e.org/"], variants=[b"x" * 100, b"x" * 100, b""]
+    )
     assert ["www.example.com", "www.example.com", "e.org"] == [keys.site(i) for i in range(3)]
     assert ["m.example.com", "www.example.com", "e.org"] == [keys.host(i) for i in range(3)]
     assert keys.fingerprints[:16] == keys.fingerprints[16:32]
@@ -182,7 +195,10 @@ def test_a_change_of_the_path_that_does_not_come_to_rest_is_refused_when_loaded(
 
 
 def test_a_rewrite_out_of_its_own_path_is_refused_when_loaded() -> None:
-    text = HEAD + "path = '/old/*'\nrewrite = [{ re = '^/old/', to = '/new/' }]\nexamples = [['http://example.com/old/a', 'http://example.com/new/a']]\n"
+    text = (
+        HEAD
+        + "path = '/old/*'\nrewrite = [{ re = '^/old/', to = '/new/' }]\nexamples = [['http://example.com/old/a', 'http://example.com/new/a']]\n"
+    )
     assert "out of path = '/old/*'" in refused(text)
 
 
@@ -232,7 +248,11 @@ def test_a_rewrite_out_of_its_own_path_is_refused_when_loaded() -> None:
         (HEAD + "rewrite = [{ re = 'a', to = 'é' }]\n", 1, "'%C3%A9'"),
         (HEAD + "rewrite = [{ re = 'a{400}', to = '' }, { re = 'b{400}', to = '' }]\n", 1, "too large together"),
         (HEAD + "examples = ['a']\n", 3, "pairs of a URL and its key"),
-        (HEAD + "drop = ['a']\nexamples = [['http://example.com/?a=1', 'http://example.com/?a=1']]\n", 1, "has the key 'http://example.com/'"),
+        (
+            HEAD + "drop = ['a']\nexamples = [['http://example.com/?a=1', 'http://example.com/?a=1']]\n",
+            1,
+            "has the key 'http://example.com/'",
+        ),
         (HEAD + "examples = [['http://example.org/', 'http://example.org/']]\n", 1, "is under no rule"),
         (HEAD + "examples = [['/a', '/a']]\n", 1, "no URL that has a key"),
         ("[[site]]\nmatch = 'co.uk'\n", 1, 'write a registrable domain, or "=co.uk"'),
@@ -248,7 +268,11 @@ def test_a_rewrite_out_of_its_own_path_is_refused_when_loaded() -> None:
         ("[[site]]\nmatch = 'e com'\n", 1, "no host that a URL can have"),
         ("[[site]]\nmatch = '='\n", 1, "there is no host"),
         (HEAD + "\n" + HEAD, 4, "that of line 1 too"),
-        (HEAD + "hosts = { 'm.example.com' = 'www.example.com' }\n[[site]]\nmatch = '=www.example.com'\n", 1, "more specific rule '=www.example.com' of line 4"),
+        (
+            HEAD + "hosts = { 'm.example.com' = 'www.example.com' }\n[[site]]\nmatch = '=www.example.com'\n",
+            1,
+            "more specific rule '=www.example.com' of line 4",
+        ),
         (HEAD + "hosts = { 'm.example.com' = 'www.example.com' }\n[[site]]\nmatch = '=m.example.com'\n", 1, "this never applies"),
         ("[[site]]\nmatch = \n", 2, "this is not TOML"),
         ("a = 1\n", 1, "unknown key 'a'"),
@@ -318,7 +342,10 @@ def test_a_windows_file_with_a_mark_is_read(tmp_path: Path) -> None:
 
 
 def test_the_normal_form_says_the_same_and_is_its_own_normal_form() -> None:
-    rules = Rules.parse("[group]\nb = ['z.com', 'y.com']\n[scope]\ndepth = 3\nlimits = { day = { pages = 5 }, site = { urls = 1, bytes = 2 } }\n" + SPECIFIED)
+    rules = Rules.parse(
+        "[group]\nb = ['z.com', 'y.com']\n[scope]\ndepth = 3\nlimits = { day = { pages = 5 }, site = { urls = 1, bytes = 2 } }\n"
+        + SPECIFIED
+    )
     again = Rules.parse(rules.text)
     assert (rules.text, rules.digest) == (again.text, again.digest)
     assert rules == again

@@ -94,7 +94,15 @@ def test_any_bytes_behind_a_host_have_their_form(data: bytes) -> None:
 
 
 def test_a_host_longer_than_any_label_is_as_python_s_codec_leaves_it_but_not_after_its_long_work() -> None:
-    labels = ["é" * 1300, "e" * 1300 + "é", "\u00ad" * 1300 + "é", "e\u0301\u00ad" * 450, "\u1100\u00ad\u1161\u00ad\u11a8" * 20, "ß" * 1250, "ﷺ" * 70]
+    labels = [
+        "é" * 1300,
+        "e" * 1300 + "é",
+        "\u00ad" * 1300 + "é",
+        "e\u0301\u00ad" * 450,
+        "\u1100\u00ad\u1161\u00ad\u11a8" * 20,
+        "ß" * 1250,
+        "ﷺ" * 70,
+    ]
     agree([f"http://{label}.com/" for label in labels] + [f"http://a。{label}/" for label in labels])
     # Python's codec takes some microseconds a character: this would be minutes
     assert 200 == len(KERNEL.canonicalize_many([f"http://{'é' * 10_000}/{n}" for n in range(200)]))
@@ -172,7 +180,9 @@ def test_bytes_are_read_in_the_encoding(encoding: str) -> None:
     canon = Canonicalizer(profile="scrapy", encoding=encoding)
     batch = [f"http://e.com/é?q=ü{n}".encode(encoding, "ignore") for n in range(50)] + foreign_urls.as_bytes(foreign_urls.urls(5, 500), 5)
     keys = canon.canonicalize_many(batch)
-    expected = [None if reason in ("relative", "empty") else theirs(url, encoding)[0] for url, reason in zip(batch, keys.reasons, strict=True)]
+    expected = [
+        None if reason in ("relative", "empty") else theirs(url, encoding)[0] for url, reason in zip(batch, keys.reasons, strict=True)
+    ]
     assert expected == list(keys)
 
 
@@ -206,7 +216,14 @@ def test_a_base_that_cannot_be_joined_to_is_none(base: str) -> None:
 
 def test_traps_hold_here_too() -> None:
     canon = Canonicalizer(profile="scrapy", traps=(4, 2, 2))
-    batch = ["http://e.com/a/b/c/d/e", "http://e.com/a/a/a", "http://e.com/?a&a&a", "http://é.com/a/a/a", "http://e.com/a/a?a=1&a=2", "about:/a/a/a"]
+    batch = [
+        "http://e.com/a/b/c/d/e",
+        "http://e.com/a/a/a",
+        "http://e.com/?a&a&a",
+        "http://é.com/a/a/a",
+        "http://e.com/a/a?a=1&a=2",
+        "about:/a/a/a",
+    ]
     assert ["trap", "trap", "trap", "trap", None, None] == list(canon.canonicalize_many(batch).reasons)
 
 

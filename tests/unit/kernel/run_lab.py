@@ -52,7 +52,6 @@ def neighbours(keys: list[Key]) -> list[Key]:
     return [(site % 2**64, url % 2**64) for site, url in near]
 
 
-
 def assert_is(run: Run, table: Table, others: list[Key]) -> None:
     for keys in (sorted(table), list(table), others):
         wanted = [table.get(key, ABSENT) for key in keys]

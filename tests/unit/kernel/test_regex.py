@@ -15,7 +15,9 @@ lengths = st.sampled_from(["*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "+?", "?
 def grouped(inside: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     group = st.tuples(st.sampled_from(["(", "(?:"]), inside, st.just(")")).map("".join)
     # Something that takes a byte stands in each repeated group: how often an empty one is repeated is nobody's promise.
-    solid = st.tuples(st.sampled_from(["(", "(?:"]), st.sampled_from(["a", "[^/]", "b/"]), st.just("(?:"), inside, st.just("))")).map("".join)
+    solid = st.tuples(st.sampled_from(["(", "(?:"]), st.sampled_from(["a", "[^/]", "b/"]), st.just("(?:"), inside, st.just("))")).map(
+        "".join
+    )
     repeated = st.tuples(solid | atoms, lengths).map("".join)
     several = st.lists(inside | repeated | group, min_size=1, max_size=3).map("".join)
     return several | st.lists(several, min_size=2, max_size=3).map("|".join)

@@ -23,7 +23,10 @@ def found(made: Program, host: str, path: str = "/") -> int | None:
 
 def test_each_of_ten_thousand_hosts_finds_its_own_rule_and_its_neighbours_none() -> None:
     chance = random.Random(7)
-    hosts = {"".join(chance.choices("abc-", k=chance.randint(1, 24))).strip("-") + chance.choice([".a", ".example", ".example.com", ".co.uk"]) for _ in range(30_000)}
+    hosts = {
+        "".join(chance.choices("abc-", k=chance.randint(1, 24))).strip("-") + chance.choice([".a", ".example", ".example.com", ".co.uk"])
+        for _ in range(30_000)
+    }
     chosen = sorted(host for host in hosts if "--" not in host and not host.startswith("."))[:10_000]
     assert 10_000 == len(chosen)
     made = program("".join(f"r\t{'e' if i % 2 else 'b'}\t{host}\t\n" for i, host in enumerate(chosen)))
@@ -37,7 +40,9 @@ def test_each_of_ten_thousand_hosts_finds_its_own_rule_and_its_neighbours_none()
             assert found(made, shorter) == (number[above[0]] if above and (above[0] == shorter or number[above[0]] % 2 == 0) else None)
 
 
-@pytest.mark.parametrize("host", ["t.co", "a.b", "x", "exactly8.x", "seven.x", "long-host-name.with.many.labels.example.com.cn", "[::1]", "1.2.3.4"])
+@pytest.mark.parametrize(
+    "host", ["t.co", "a.b", "x", "exactly8.x", "seven.x", "long-host-name.with.many.labels.example.com.cn", "[::1]", "1.2.3.4"]
+)
 def test_short_long_and_numeric_hosts_are_found_at_their_full_length_only(host: str) -> None:
     canon = Canonicalizer(rules=Rules.parse(f"[[site]]\nmatch = '={host}'\ndrop = ['a']\n"))
     assert f"http://{host}/" == canon.canonicalize(f"http://{host}/?a=1")
@@ -82,7 +87,12 @@ def test_the_worst_url_for_the_worst_rules_is_bounded() -> None:
     text += f"[[site]]\nmatch = 'e.com'\ndrop = [{names}]\nrewrite = [{{ re = '^(/(?:a?){{100}}(?:a*b?)*)Z+$', to = '$1' }}]\n"
     text += "examples = [['http://e.com/aZ', 'http://e.com/a']]\n"
     canon = Canonicalizer(rules=Rules.parse(text))
-    urls = ["http://e.com/" + "a" * 65_000, "http://e.com/" + "ab" * 2040, "http://e.com/?" + "ab&" * 10_000 + "=", "http://e.com/?" + "a=b&" * 16_000]
+    urls = [
+        "http://e.com/" + "a" * 65_000,
+        "http://e.com/" + "ab" * 2040,
+        "http://e.com/?" + "ab&" * 10_000 + "=",
+        "http://e.com/?" + "a=b&" * 16_000,
+    ]
     for url in urls:
         began = time.process_time()
         canon.canonicalize(url)
@@ -90,7 +100,11 @@ def test_the_worst_url_for_the_worst_rules_is_bounded() -> None:
 
 
 def test_many_threads_may_ask_one_table() -> None:
-    canon = Canonicalizer(rules=Rules.parse("[[site]]\nmatch = 'e.com'\nrewrite = [{ re = '^/a/(.*)$', to = '/b/$1' }]\nexamples = [['http://e.com/a/x', 'http://e.com/b/x']]\n"))
+    canon = Canonicalizer(
+        rules=Rules.parse(
+            "[[site]]\nmatch = 'e.com'\nrewrite = [{ re = '^/a/(.*)$', to = '/b/$1' }]\nexamples = [['http://e.com/a/x', 'http://e.com/b/x']]\n"
+        )
+    )
     urls = [f"http://e.com/a/{i}?b=1&a=2" for i in range(5_000)]
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(canon.fingerprints, [urls] * 8))

@@ -110,7 +110,9 @@ def test_the_longest_texts_cost_a_few_steps_a_byte(steps: Callable[..., list[int
 
 def test_what_a_rewrite_costs_is_bounded_by_the_length_it_looks_at(steps: Callable[..., list[int]]) -> None:
     rules = PROGRAMS.index("with rules")
-    [short, longest, beyond] = steps([(rules, b"http://e.com/" + b"a" * size) for size in (NO_REWRITE // 4, NO_REWRITE - 1, NO_REWRITE + 1)])
+    [short, longest, beyond] = steps(
+        [(rules, b"http://e.com/" + b"a" * size) for size in (NO_REWRITE // 4, NO_REWRITE - 1, NO_REWRITE + 1)]
+    )
     assert longest < 6 * short
     assert beyond < longest
 

@@ -47,7 +47,9 @@ def in_order(entries: list[Entry]) -> list[Entry]:
     less finely."""
     plain = [entry._replace(since=None, due=None, failed_at=None, settled=None) for entry in entries]
     waiting = [entry for entry in plain if entry.state is State.PENDING]
-    return sorted(waiting, key=lambda entry: entry.group) + sorted((e for e in plain if e.state is not State.PENDING), key=lambda e: e.fingerprint)
+    return sorted(waiting, key=lambda entry: entry.group) + sorted(
+        (e for e in plain if e.state is not State.PENDING), key=lambda e: e.fingerprint
+    )
 
 
 def times(entries: list[Entry]) -> list[float]:
@@ -65,9 +67,13 @@ def life(sieve: Sieve) -> None:
     sieve.push([f"https://s{n % 7}.example/{n}" for n in range(40)], priority=5)
     sieve.push(URLItem("https://s0.example/first", priority=900, depth=3, via="https://v.example/", meta={"a": ["é", None, 1.5]}))
     sieve.push([URLItem("https://s1.example/form", variant=b"POST\0a=1"), URLItem("https://s1.example/form", variant=b"POST\0a=2")])
-    sieve.push([URLItem("https://s2.example/mine", group="own.s2.example"), b"https://s3.example/\xff\xfe", "https://s3.example/caf\u00e9\ud800"])
+    sieve.push(
+        [URLItem("https://s2.example/mine", group="own.s2.example"), b"https://s3.example/\xff\xfe", "https://s3.example/caf\u00e9\ud800"]
+    )
     sieve.set_policy(delay=0.0)
-    sieve.push(["https://done.example/1", "https://dead.example/1", "https://late.example/1", "https://skip.example/1", "mailto:x"], priority=99)
+    sieve.push(
+        ["https://done.example/1", "https://dead.example/1", "https://late.example/1", "https://skip.example/1", "mailto:x"], priority=99
+    )
     by_group = {lease.group: lease for lease in sieve.pop(4, groups=["done.example", "dead.example", "late.example", "skip.example"])}
     sieve.done(by_group["done.example"])
     sieve.fail(by_group["dead.example"], "no", status=403)
@@ -286,7 +292,9 @@ def test_imp_09_one_bad_line_is_refused_and_all_others_come_in(lines: list[bytes
     assert refused[0]
 
 
-@pytest.mark.parametrize("first", [b"", b"{}", b"[]", b"x", b'{"urlsieve_export":0}', b'{"urlsieve_export":true}', b'{"urlsieve_export":1}'])
+@pytest.mark.parametrize(
+    "first", [b"", b"{}", b"[]", b"x", b'{"urlsieve_export":0}', b'{"urlsieve_export":true}', b'{"urlsieve_export":1}']
+)
 def test_what_does_not_begin_like_an_export_makes_no_store(fast_path: Path, first: bytes) -> None:
     with pytest.raises(ConfigError):
         opening.receiving(str(fast_path / "t"), first)

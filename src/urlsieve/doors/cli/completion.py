@@ -78,7 +78,7 @@ def _bash() -> Iterator[str]:
     yield "_urlsieve() {"
     yield "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} words='' kind=''"
     yield "    COMPREPLY=()"
-    yield "    if [ \"$COMP_CWORD\" -eq 1 ]; then"
+    yield '    if [ "$COMP_CWORD" -eq 1 ]; then'
     yield f"        COMPREPLY=($(compgen -W '{' '.join(_commands())} --help --version' -- \"$word\"))"
     yield "        return"
     yield "    fi"

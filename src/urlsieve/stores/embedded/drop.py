@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urlsieve.model import Policy
+from urlsieve.model import Offers, Policy
 from urlsieve.stores.embedded import queue, seen
 from urlsieve.stores.embedded.groups import load, refresh, save
 from urlsieve.stores.embedded.ledger import Transaction
@@ -17,9 +17,17 @@ _WITHOUT_ROW = {
 }
 
 
-def forget(tx: Transaction, keys: Sequence[bytes], policy: Policy, now: float) -> int:
-    """How many of them were seen."""
-    return drop(tx, list(seen.find(tx, list(dict.fromkeys(keys))).items()), policy, now)
+def forget(tx: Transaction, offers: Offers, policy: Policy, now: float) -> int:
+    """How many of them were seen, under one fingerprint or another."""
+    keys = seen.split(offers.fingerprints)
+    found = seen.find(tx, list(dict.fromkeys(keys)))
+    total = drop(tx, list(found.items()), policy, now)
+    if offers.earlier:
+        others = {one.fingerprint: keys[i] for i, names in offers.earlier.items() for one in names}
+        older = {key: entry for key, entry in seen.find(tx, list(others)).items() if key not in found}
+        drop(tx, list(older.items()), policy, now)
+        total += len({others[key] for key in older} - set(found))
+    return total
 
 
 def purge(tx: Transaction, site_id: int, policy: Policy, now: float) -> int:

@@ -229,8 +229,6 @@ def refresh(tx: Transaction, ids: Iterable[int], policy: Policy, now: float) -> 
     groups = load(tx, set(ids))
     for group in groups.values():
         for klass in range(3):
-            row = tx.execute(
-                "SELECT -np FROM pending WHERE grp = ? AND class = ? ORDER BY np LIMIT 1", (group.id, klass)
-            ).fetchone()
+            row = tx.execute("SELECT -np FROM pending WHERE grp = ? AND class = ? ORDER BY np LIMIT 1", (group.id, klass)).fetchone()
             group.tops[klass] = None if row is None else row[0]
     save(tx, groups.values(), policy, now)

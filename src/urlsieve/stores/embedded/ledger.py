@@ -165,9 +165,7 @@ class Transaction:
             self._flush_marks()
         changed = [(name, by) for name, by in self._deltas.items() if by]
         if changed:
-            self.executemany(
-                "INSERT INTO counter (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = n + excluded.n", changed
-            )
+            self.executemany("INSERT INTO counter (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = n + excluded.n", changed)
 
 
 class Ledger:

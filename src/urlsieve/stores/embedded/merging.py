@@ -208,5 +208,3 @@ def choose(named: Sequence[Named]) -> Sequence[Named] | None:
         if sum(tier(run.keys) == level for run in newest) >= FAN_OUT:
             return newest
     return None
-
-

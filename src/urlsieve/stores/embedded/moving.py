@@ -179,9 +179,7 @@ def admit(
     return bytes(verdicts)
 
 
-def _take(
-    tx: Transaction, fresh: Sequence[Entry], groups: Mapping[int, str], policy: Policy, now: float, sites: Sites
-) -> None:
+def _take(tx: Transaction, fresh: Sequence[Entry], groups: Mapping[int, str], policy: Policy, now: float, sites: Sites) -> None:
     first = tx.take("entry", len(fresh))
     arrivals = Arrivals()
     for group_id, name in groups.items():

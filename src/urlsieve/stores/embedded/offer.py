@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from urlsieve.frontier.admit import class_of_return, is_full, lift
 from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
@@ -19,6 +19,8 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
     """One verdict per offer. The first of equals decides."""
     entries = seen.entries(tx, offers.fingerprints)
     keys = seen.split(offers.fingerprints)
+    if offers.earlier or offers.elsewhere:
+        keys, entries = _by_other_names(tx, offers, keys, entries, sites)
     verdicts = bytearray(len(keys))
     fresh: dict[bytes, int] = {}
     for i in [i for i, entry in enumerate(entries) if entry < seen.LEAST]:
@@ -40,7 +42,44 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
     return bytes(verdicts)
 
 
-_REFUSALS = {int(Verdict.FULL): "full", int(Verdict.LIMIT): "limit"}
+def seen_earlier(tx: Transaction, offers: Offers) -> dict[int, tuple[bytes, int]]:
+    """Position → the fingerprint it was seen under, and its entry: for those seen under an earlier one."""
+    if not offers.earlier:
+        return {}
+    every = seen.find(tx, list({one.fingerprint: None for names in offers.earlier.values() for one in names}))
+    found = {}
+    for i, names in offers.earlier.items():
+        hits = [(one.fingerprint, every[one.fingerprint]) for one in names if one.fingerprint in every]
+        if hits:  # one that is an entry before one that is only known
+            found[i] = next((hit for hit in hits if hit[1] != seen.KNOWN), hits[0])
+    return found
+
+
+def _by_other_names(
+    tx: Transaction, offers: Offers, keys: list[bytes], entries: Sequence[int], sites: Sites
+) -> tuple[list[bytes], list[int]]:
+    """What was seen under an earlier fingerprint goes by that one here; its own is marked as known, as is what was seen elsewhere."""
+    keys, entries = list(keys), list(entries)
+    own = {keys[i]: hit for i, hit in seen_earlier(tx, offers).items() if entries[i] < seen.LEAST or entries[i] == seen.KNOWN}
+    known = {keys[i] for i in offers.elsewhere if entries[i] < seen.LEAST}
+    marks: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        if key not in own and key not in known:
+            continue
+        if entries[i] < seen.LEAST:
+            marks.setdefault(key, i)
+            entries[i] = seen.KNOWN
+        if key in own and own[key][1] != seen.KNOWN:
+            keys[i], entries[i] = own[key]
+    if marks:
+        names = [row.site for row in offers.rows(list(marks.values()))]
+        sites.add(tx, {key[:8]: name for key, name in zip(marks, names, strict=True)})
+        seen.add(tx, list(marks), [seen.KNOWN] * len(marks))
+        tx.count("known", len(marks))
+    return keys, entries
+
+
+_REFUSALS = {int(Verdict.FULL): "full", int(Verdict.LIMIT): "limit", int(Verdict.BUDGET): "budget"}
 
 
 def _answer_equals(tx: Transaction, keys: list[bytes], verdicts: bytearray) -> None:

@@ -17,9 +17,7 @@ from urlsieve.stores.embedded.groups import PENDING, Arrivals
 from urlsieve.stores.embedded.ledger import Transaction
 
 #: Where a URL of `text t`, with `moved m` if it has such a row, stands in `pending p`.
-PLACE = (
-    "p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id)"
-)
+PLACE = "p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id)"
 _INSERT_TEXT = "INSERT INTO text (id, fp, url, grp, priority, depth) VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_PENDING = "INSERT INTO pending (grp, class, np, seq, id, since) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -175,4 +173,3 @@ def remove(tx: Transaction, spots: Iterable[Spot]) -> tuple[set[int], dict[int, 
         if spot.state is State.LEASED:
             leases[spot.grp] = leases.get(spot.grp, 0) + 1
     return {spot.grp for spot in pending}, leases
-

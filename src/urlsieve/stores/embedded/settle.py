@@ -180,9 +180,7 @@ def end(tx: Transaction, entries: Sequence[int], keep_urls: bool) -> None:
         tx.change("DELETE FROM text WHERE id IN", entries)
 
 
-def record_targets(
-    tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float, sites: Sites
-) -> None:
+def record_targets(tx: Transaction, targets: Sequence[tuple[bytes, OfferRow]], policy: Policy, now: float, sites: Sites) -> None:
     """Redirect targets are entries of their own, done: also when they were waiting; a target leased by a worker is left alone."""
     rows = dict(targets)
     found = seen.find(tx, list(rows))
@@ -200,9 +198,7 @@ def record_targets(
     refresh(tx, touched, policy, now)
 
 
-def _record_new(
-    tx: Transaction, new: dict[bytes, OfferRow], found: dict[bytes, int], now: float, keep_urls: bool, sites: Sites
-) -> None:
+def _record_new(tx: Transaction, new: dict[bytes, OfferRow], found: dict[bytes, int], now: float, keep_urls: bool, sites: Sites) -> None:
     if not new:
         return
     sites.add(tx, {fp[:8]: row.site for fp, row in new.items()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -30,6 +31,7 @@ from urlsieve.model import (
     State,
 )
 from urlsieve.stores.embedded import copies, drop, files, groups, look, moving, offer, seen, settle
+from urlsieve.stores.embedded import sweep as sweeping
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 from urlsieve.stores.embedded.making import SCHEMA, check_file, check_whole, fill, make, read_header, shelf_of
@@ -37,7 +39,7 @@ from urlsieve.stores.embedded.merging import Merging
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
-from urlsieve.stores.protocol import OUTDATED, Leased, Offered
+from urlsieve.stores.protocol import OUTDATED, Leased, Offered, Ruled, StaleRules, Sweep, Swept
 
 MOST_BLOB = 512 * 1024
 
@@ -130,18 +132,28 @@ class EmbeddedStore:
             if "concurrency" in change:  # who is held out may be let in: looked at again at the next lease
                 tx.execute("UPDATE grp SET place = 1 WHERE place = 3 AND paused = 0")
 
-    def rules(self) -> tuple[int, str]:
-        with self._ledger.read() as db:
-            generation = scalar(db, "SELECT n FROM counter WHERE name = 'rules_generation'")
-            return generation or 0, scalar(db, "SELECT value FROM meta WHERE name = 'rules'")
+    def rules(self) -> Ruled:
+        with self._ledger.look() as tx:
+            return Ruled(tx.value("rules_generation"), scalar(tx.db, "SELECT value FROM meta WHERE name = 'rules'"))
 
-    def replace_rules(self, text: str, expected: int) -> bool:
-        with self._ledger.write() as tx:
+    def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
+        with self._marking() as tx:
             if tx.value("rules_generation") != expected:
-                return False
-            tx.execute("UPDATE meta SET value = ? WHERE name = 'rules'", (text,))
+                return None
+            tx.execute("UPDATE meta SET value = ? WHERE name = 'rules'", (book,))
             tx.count("rules_generation")
-            return True
+            return Swept() if sweep is None else sweeping.run(tx, sweep, self._policy_in(tx.db), time.time(), self._sites)
+
+    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
+        """A change is whole or not at all here: there is nothing to finish."""
+        return Swept()
+
+    def sweep_size(self, sweep: Sweep) -> Swept:
+        with self._ledger.look() as tx:
+            return sweeping.size(tx, sweep)
+
+    def together(self, one: str, other: str) -> bool:
+        return True
 
     # -- the flow
 
@@ -162,7 +174,12 @@ class EmbeddedStore:
 
     def contains(self, offers: Offers) -> bytes:
         with self._ledger.look() as tx:
-            return bytes(entry >= seen.LEAST for entry in seen.entries(tx, offers.fingerprints))
+            flags = bytearray(entry >= seen.LEAST for entry in seen.entries(tx, offers.fingerprints))
+            for i in offers.elsewhere:
+                flags[i] = True
+            for i in offer.seen_earlier(tx, offers):
+                flags[i] = True
+            return bytes(flags)
 
     def lease(
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
@@ -188,16 +205,20 @@ class EmbeddedStore:
         with self._ledger.look() as tx:
             return settle.load_rows(tx, tokens, whole)
 
-    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
+    def settle(
+        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
+    ) -> bytes:
         try:
             with self._marking() as tx:
+                if generation is not None and generation < tx.value("rules_generation"):
+                    raise settle.Conflict
                 return settle.Settling(tx, self._policy_in(tx.db), now + tx.waited, self._sites).run(changes, health, clean)
         except settle.Conflict:
             return bytes((OUTDATED,)) * len(changes)
 
     def forget(self, offers: Offers, now: float) -> int:
         with self._marking() as tx:
-            return drop.forget(tx, seen.split(offers.fingerprints), self._policy_in(tx.db), now)
+            return drop.forget(tx, offers, self._policy_in(tx.db), now)
 
     def purge(self, site: str, site_id: int, now: float) -> int:
         with self._marking() as tx:
@@ -303,8 +324,11 @@ class EmbeddedStore:
         *,
         skipped: Mapping[str, int] = MappingProxyType({}),
         groups: Mapping[int, str] = MappingProxyType({}),
+        generation: int | None = None,
     ) -> bytes:
         with self._marking() as tx:
+            if generation is not None and generation < tx.value("rules_generation"):
+                raise StaleRules
             policy = self._policy_in(tx.db)
             return moving.admit(tx, entries, skipped, groups, policy=policy, now=now + tx.waited, sites=self._sites)
 

@@ -94,5 +94,3 @@ def _from_1(db: sqlite3.Connection, shelf: Shelf, progress: Callable[[int], obje
     db.execute("INSERT INTO counter (name, n) VALUES ('run', (SELECT coalesce(max(seq), 0) FROM run)), ('manifest', 1)")
     db.execute("DELETE FROM meta WHERE name IN ('upgrading', 'upgraded to')")
     db.execute("COMMIT")
-
-

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
 from urlsieve.model import Header, Policy
+from urlsieve.stores.protocol import Ruled
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.address import DEFAULT_SHARDS, Address
 from urlsieve.stores.redis.pack import Head
@@ -161,11 +162,11 @@ class Job:
                 return
         raise StoreUnavailable(f"the policy of {self.where} changes too often: try again")
 
-    def rules(self) -> tuple[int, str]:
+    def rules(self) -> Ruled:
         (values,) = self.wire.ask([Call("job", self.key, ("read",))])
         if values[0] is None:
             raise StoreCorrupt(f"the job {self.address.job} is gone from {self.where}")
-        return int(values[5]), values[4].decode()
+        return Ruled(int(values[5]), values[4].decode())
 
     def replace_rules(self, text: str, expected: int) -> bool:
         (done,) = self.wire.ask([Call("job", self.key, ("rules", text, expected))])

@@ -23,9 +23,7 @@ _MARKS = {-1: "known", 0: "done", -2: "dead"}
 
 def counts(job: Job, now: float) -> Counts:
     answers = job.everywhere("counts", (), now)
-    header, reasons = job.wire.ask(
-        [Call("job", job.key, ("read",)), Call("", "", ("HGETALL", f"{job.key.removesuffix('header')}t"))]
-    )
+    header, reasons = job.wire.ask([Call("job", job.key, ("read",)), Call("", "", ("HGETALL", f"{job.key.removesuffix('header')}t"))])
     number: dict[str, int] = {}
     tallies: dict[str, int] = {}
     oldest: float | None = None

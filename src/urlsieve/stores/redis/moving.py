@@ -177,9 +177,7 @@ def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, in
             job.shards.check(entry.site, entry.group)
         by_shard.setdefault(job.shards.of(entry.site), []).append(i)
     verdicts = bytearray(len(given))
-    chunks = [
-        (shard, at[start : start + MOST_AT_ONCE]) for shard, at in by_shard.items() for start in range(0, len(at), MOST_AT_ONCE)
-    ]
+    chunks = [(shard, at[start : start + MOST_AT_ONCE]) for shard, at in by_shard.items() for start in range(0, len(at), MOST_AT_ONCE)]
     asks = [Ask(shard, "admit", _arguments([given[i] for i in at])) for shard, at in chunks]
     for (_, at), answer in zip(chunks, job.ask(asks, now, sign=True), strict=True):
         for i, taken in zip(at, answer.values[0], strict=True):

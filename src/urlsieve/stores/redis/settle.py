@@ -26,9 +26,7 @@ def by_shard(job: Job, tokens: Sequence[str]) -> dict[int, list[tuple[int, Ticke
 
 
 def _chunks(of_shards: dict[int, list[tuple[int, Ticket]]]) -> list[tuple[int, list[tuple[int, Ticket]]]]:
-    return [
-        (shard, found[at : at + MOST_AT_ONCE]) for shard, found in of_shards.items() for at in range(0, len(found), MOST_AT_ONCE)
-    ]
+    return [(shard, found[at : at + MOST_AT_ONCE]) for shard, found in of_shards.items() for at in range(0, len(found), MOST_AT_ONCE)]
 
 
 def extend(job: Job, tokens: Sequence[str], ttl: float, now: float) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from urlsieve.errors import ConfigError
 from urlsieve.model import Change, Counts, Entry, EntryInfo, GroupRow, Header, HealthChange, Mode, Offers, Policy, Row, SiteRow, State
-from urlsieve.stores.protocol import Leased, Offered
+from urlsieve.stores.protocol import Leased, Offered, Ruled, Sweep, Swept
 from urlsieve.stores.redis import address as addresses
 from urlsieve.stores.redis import doctor, look, moving, pack, settle, verify
 from urlsieve.stores.redis.job import Ask, Job
@@ -74,11 +74,22 @@ class RedisStore:
     def set_policy(self, **change: Any) -> None:
         self._job.set_policy(change)
 
-    def rules(self) -> tuple[int, str]:
+    def rules(self) -> Ruled:
         return self._job.rules()
 
-    def replace_rules(self, text: str, expected: int) -> bool:
-        return self._job.replace_rules(text, expected)
+    def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
+        if sweep is not None:
+            raise ConfigError("rules that merge less than before cannot be applied to a store on Redis yet")
+        return Swept() if self._job.replace_rules(book, expected) else None
+
+    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
+        return Swept()
+
+    def sweep_size(self, sweep: Sweep) -> Swept:
+        raise ConfigError("rules that merge less than before cannot be applied to a store on Redis yet")
+
+    def together(self, one: str, other: str) -> bool:
+        return self._job.shards.of(one) == self._job.shards.of(other)
 
     # -- the flow
 
@@ -123,7 +134,9 @@ class RedisStore:
         self._job.wire.check()
         return settle.load(self._job, tokens, whole, self._now)
 
-    def settle(self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False) -> bytes:
+    def settle(
+        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
+    ) -> bytes:
         self._job.wire.check()
         return settle.settle(self._job, changes, health, now, clean=clean)
 
@@ -213,6 +226,7 @@ class RedisStore:
         *,
         skipped: Mapping[str, int] = MappingProxyType({}),
         groups: Mapping[int, str] = MappingProxyType({}),
+        generation: int | None = None,
     ) -> bytes:
         return moving.admit(self._job, entries, now, skipped, groups)
 

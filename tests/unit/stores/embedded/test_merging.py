@@ -332,6 +332,9 @@ def test_a_listing_of_many_small_sites_walks_the_set_once(fast_path, small, monk
         assert len(asked) <= 40
         assert 603 == len(rows)
         assert {3} == {rows[f"h{number}.example"].seen for number in range(600)}
-        assert (5000, 2, 0, 7) == (*(rows[f"{name}.example"].seen for name in ("big", "known", "nothing.yet")), rows["nothing.yet.example"].limit)
+        assert (5000, 2, 0, 7) == (
+            *(rows[f"{name}.example"].seen for name in ("big", "known", "nothing.yet")),
+            rows["nothing.yet.example"].limit,
+        )
         assert 100 == sum(row.done for row in rows.values())
         assert rows["big.example"] == sieve._store.site("big.example", sieve.canonicalizer.name_hash("big.example"))

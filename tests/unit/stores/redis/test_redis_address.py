@@ -10,7 +10,9 @@ from urlsieve.stores.redis.address import parse
 
 
 def test_a_whole_address_is_read():
-    found = parse("rediss://me:p%40ss%2F@[::1]:7000/3?job=news.1_a-b&timeout=2&connect_timeout=1.5&max_connections=4&patience=0&shards=8&i_accept_data_loss=1")
+    found = parse(
+        "rediss://me:p%40ss%2F@[::1]:7000/3?job=news.1_a-b&timeout=2&connect_timeout=1.5&max_connections=4&patience=0&shards=8&i_accept_data_loss=1"
+    )
     assert ("::1", 7000, 3, "news.1_a-b", True) == (found.host, found.port, found.db, found.job, found.tls)
     assert ("me", "p@ss/") == (found.user, found.password)
     assert (2.0, 1.5, 4, 0.0, 8, True) == (
@@ -66,13 +68,20 @@ def test_the_password_is_never_shown():
     with pytest.raises(StoreUnavailable) as caught:
         urlsieve.open(address)
     assert "s3cret" not in str(caught.value) + repr(caught.value)
-    for wrong in ("redis://me:s3cret-word@h/x?job=a", "redis://me:s3cret-word@h?color=red", "redis://me:s3cret/word@h?job=a", "redis://me:s3cret-word@h:port?job=a"):
+    for wrong in (
+        "redis://me:s3cret-word@h/x?job=a",
+        "redis://me:s3cret-word@h?color=red",
+        "redis://me:s3cret/word@h?job=a",
+        "redis://me:s3cret-word@h:port?job=a",
+    ):
         with pytest.raises(ConfigError) as refused:
             urlsieve.open(wrong)
         assert "s3cret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("rest", ["/sesame@h/0?job=j", "?sesame=1@h/0?job=j", "/?job=sesame@h/0", "#sesame@h/0?job=j", "?job=j&timeout=sesame@h"])
+@pytest.mark.parametrize(
+    "rest", ["/sesame@h/0?job=j", "?sesame=1@h/0?job=j", "/?job=sesame@h/0", "#sesame@h/0?job=j", "?job=j&timeout=sesame@h"]
+)
 def test_a_password_whose_signs_are_not_escaped_is_not_shown(rest):
     """What precedes the sign may be read as a port."""
     for before in ("", "12"):

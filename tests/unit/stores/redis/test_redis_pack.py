@@ -23,7 +23,13 @@ def test_what_was_pushed_is_read_back(url, via, meta, variant, priority, depth):
     assert pack.Body(fingerprint, group, priority, depth, url, via, meta, variant) == pack.read_body(text)
 
 
-@given(shard=st.integers(0, 63), number=st.integers(1, 2**53 - 1), epoch=st.integers(0, 2**40), counter=st.integers(0, 2**53), chance=st.binary(min_size=8, max_size=8))
+@given(
+    shard=st.integers(0, 63),
+    number=st.integers(1, 2**53 - 1),
+    epoch=st.integers(0, 2**40),
+    counter=st.integers(0, 2**53),
+    chance=st.binary(min_size=8, max_size=8),
+)
 def test_a_token_is_read_back(shard, number, epoch, counter, chance):
     stamp = pack.STAMP.pack(epoch, counter, chance)
     assert pack.Ticket(shard, number, stamp) == pack.read_token(pack.token(shard, number, stamp), 64)

@@ -56,7 +56,9 @@ def test_a_group_of_another_domain_is_refused_with_the_way_out(fast_path):
     for word in ("b.example", "a.example", "shards=1"):
         assert word in str(caught.value)
     assert {} == states(sieve)
-    assert 2 == sieve.push([URLItem("http://www.a.example/", group="a.example"), URLItem("http://a.example:8080/", group="x.a.example")]).new
+    assert (
+        2 == sieve.push([URLItem("http://www.a.example/", group="a.example"), URLItem("http://a.example:8080/", group="x.a.example")]).new
+    )
     lab.finish()
 
 

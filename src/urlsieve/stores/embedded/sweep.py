@@ -1,0 +1,102 @@
+"""Rules that merge less than before go in; what they take back is moved to its own fingerprint or forgotten, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from urlsieve.model import Policy, State
+from urlsieve.stores.embedded import drop, queue, seen
+from urlsieve.stores.embedded.ledger import Transaction
+from urlsieve.stores.embedded.sites import Limits, Sites, site_id
+from urlsieve.stores.protocol import Kept, Sweep, Swept
+
+_Pairs = list[tuple[bytes, int]]
+_TEXTS = "SELECT t.id, t.url, e.variant FROM text t LEFT JOIN extra e ON e.id = t.id WHERE t.id IN"
+
+
+class _Move(NamedTuple):
+    old: bytes
+    entry: int
+    new: bytes
+    site: str
+
+
+class _Plan(NamedTuple):
+    sites: int
+    gone: _Pairs
+    moves: list[_Move]  # no two to one fingerprint, none to one that stays
+    merged: _Pairs  # there is an entry where these would go
+
+
+def size(tx: Transaction, sweep: Sweep) -> Swept:
+    """What it would do."""
+    plan = _plan(tx, sweep)
+    return Swept(plan.sites, len(plan.gone), len(plan.moves), len(plan.merged))
+
+
+def run(tx: Transaction, sweep: Sweep, policy: Policy, now: float, sites: Sites) -> Swept:
+    plan = _plan(tx, sweep)
+    drop.drop(tx, plan.gone, policy, now)
+    drop.drop(tx, plan.merged, policy, now)
+    _move(tx, plan.moves, policy, now, sites)
+    return Swept(plan.sites, len(plan.gone), len(plan.moves), len(plan.merged))
+
+
+def _move(tx: Transaction, moves: list[_Move], policy: Policy, now: float, sites: Sites) -> None:
+    seen.remove(tx, [move.old for move in moves])
+    known = [move.new for move in moves if seen.find(tx, [move.new])]
+    drop.drop(tx, [(key, seen.KNOWN) for key in known], policy, now)
+    seen.add(tx, [move.new for move in moves], [move.entry for move in moves])
+    sites.add(tx, {move.new[:8]: move.site for move in moves})
+    tx.executemany("UPDATE text SET fp = ? WHERE id = ?", [(bytearray(move.new), move.entry) for move in moves])
+    tx.executemany("UPDATE site SET accepted = accepted - 1 WHERE id = ? AND lim IS NOT NULL", [(site_id(move.old),) for move in moves])
+    limits = Limits(tx, [move.new for move in moves])
+    for move in moves:
+        limits.taken(move.new)
+    limits.write()
+
+
+def _plan(tx: Transaction, sweep: Sweep) -> _Plan:
+    numbers = [number for number, name in tx.execute("SELECT id, name FROM site").fetchall() if sweep.covers(name)]
+    gone: _Pairs = []
+    wanted: list[_Move] = []
+    for pairs in _of_sites(tx, numbers):
+        forgotten, moves = _judged(tx, sweep, pairs)
+        gone += forgotten
+        wanted += moves
+    leaving = {key for key, _ in gone} | {move.old for move in wanted}
+    there = seen.find(tx, list({move.new: None for move in wanted}))
+    taken = {key for key, entry in there.items() if key not in leaving and entry != seen.KNOWN}
+    spots = queue.locate(tx, [move.entry for move in wanted])
+    moves, merged = [], []
+    for move in sorted(wanted, key=lambda move: _rank(spots.get(move.entry))):
+        if move.new in taken:
+            merged.append((move.old, move.entry))
+        else:
+            taken.add(move.new)
+            moves.append(move)
+    return _Plan(len(numbers), gone, moves, merged)
+
+
+def _rank(spot: queue.Spot | None) -> int:
+    """Of two entries that become one: the leased one stays, else one that is done, else one that waits, before one that is dead."""
+    return 1 if spot is None else {State.LEASED: 0, State.PENDING: 2, State.DELAYED: 3}.get(spot.state, 4)
+
+
+def _of_sites(tx: Transaction, numbers: list[int]) -> Iterator[_Pairs]:
+    for number in numbers:
+        yield from seen.of_site(tx, number)
+
+
+def _judged(tx: Transaction, sweep: Sweep, pairs: _Pairs) -> tuple[_Pairs, list[_Move]]:
+    """(to forget, to move)."""
+    texts = {number: (url, variant or b"") for number, url, variant in tx.rows(_TEXTS, [entry for _, entry in pairs if entry > 0])}
+    kept = [(key, entry) for key, entry in pairs if entry in texts]
+    owns = sweep.moved([Kept(key, *texts[entry]) for key, entry in kept])
+    gone = [(key, entry) for key, entry in pairs if entry not in texts]
+    unexplained = [pair for pair, own in zip(kept, owns, strict=True) if own is None]
+    waiting = queue.locate(tx, [entry for _, entry in unexplained])
+    gone += [pair for pair in unexplained if pair[1] not in waiting or waiting[pair[1]].state is State.DEAD]
+    moves = [_Move(*pair, *own) for pair, own in zip(kept, owns, strict=True) if own is not None and own[0] != pair[0]]
+    return gone, moves
