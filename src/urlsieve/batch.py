@@ -6,12 +6,15 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.errors import ConfigError
 from urlsieve.model import Columns, Earlier, OfferRow, Offers, URLItem
+
+if TYPE_CHECKING:
+    from urlsieve.canon.scope import Scope
 
 #: URLs in one atomic step. A longer push is several steps, each whole.
 MOST = 10_000
@@ -65,12 +68,15 @@ class Form(Protocol):
     def group_of(self) -> GroupOf: ...
     @property
     def former(self) -> Sequence[object]: ...
+    @property
+    def scope(self) -> Scope | None: ...
     def earlier(
         self, keys: Keys, texts: Sequence[str | bytes], base: str | None, variants: list[bytes] | None
     ) -> dict[int, tuple[Earlier, ...]]: ...
 
 
-def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *, base: str | None) -> Prepared:
+def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *, base: str | None, judged: bool = False) -> Prepared:
+    """`judged`: what the rules' scope leaves out is refused; else only what is no URL."""
     canonicalizer, group_of = form.canonicalizer, form.group_of
     items: dict[int, URLItem] = {}
     texts: list[str | bytes] = []
@@ -95,6 +101,9 @@ def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *
     if keys.rejected:
         reasons = keys.reasons
         refused = {i: reasons[i] or "" for i, code in enumerate(keys.status) if code}
+    if judged and form.scope is not None:
+        refused.update(_left_out(form.scope, keys, items, defaults.depth))
+    if refused:
         index = [i for i in range(len(texts)) if i not in refused]
         fingerprints = b"".join(fingerprints[16 * i : 16 * i + 16] for i in index)
         earlier = {at: earlier[i] for at, i in enumerate(index) if i in earlier} if earlier else earlier
@@ -109,6 +118,16 @@ def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *
         columns = None if items else lambda at: source.columns([index[i] for i in at])
     offers = Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at], earlier)
     return Prepared(len(texts), offers, index, refused, form.generation)
+
+
+def _left_out(scope: Scope, keys: Keys, items: dict[int, URLItem], depth: int) -> Iterator[tuple[int, str]]:
+    """(position, reason) of what is out of scope."""
+    for i, key in enumerate(keys):
+        if key is not None:
+            item = items.get(i)
+            reason = scope.verdict(key, item.depth or depth if item is not None else depth)
+            if reason is not None:
+                yield i, reason
 
 
 def refused(reasons: dict[str, int]) -> Prepared:

@@ -18,9 +18,12 @@ class Part(NamedTuple):
     defaults: Defaults
     base: str | None
     left_out: dict[str, int] | None = None
+    judged: bool = True  # by the rules' scope
 
     def prepared(self, form: Form) -> Prepared:
-        return prepare(self.urls, self.defaults, form, base=self.base) if self.left_out is None else refused(self.left_out)
+        if self.left_out is not None:
+            return refused(self.left_out)
+        return prepare(self.urls, self.defaults, form, base=self.base, judged=self.judged)
 
 
 def steps(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None]) -> Iterator[list[Part]]:

@@ -18,6 +18,7 @@ from urlsieve.stores.protocol import Store
 
 if TYPE_CHECKING:
     from urlsieve.canon.rules import Rules
+    from urlsieve.ruling import Form
 
 SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
 
@@ -52,8 +53,9 @@ def readable_info(info: EntryInfo) -> EntryInfo:
     return info if info.url is None else replace(info, url=readable(info.url))
 
 
-def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], str], subject: str, now: float) -> Why:
+def why(store: Store, form: Form, subject: str, now: float) -> Why:
     """A URL, or the name of a site or group."""
+    canonicalizer, group_of = form.canonicalizer, form.group_of
     subject = checks.text("site_or_url", subject) or ""
     if "://" not in subject:
         named = store.group(subject, canonicalizer.name_hash(subject), counted=True)
@@ -69,6 +71,8 @@ def why(store: Store, canonicalizer: Canonicalizer, group_of: Callable[[str], st
         raise InvalidURL(keys.reasons[0] or "invalid", subject)
     subject = mask_userinfo(subject)
     info = store.info(keys.site(0), keys.fingerprints)
+    if info.state == "unseen" and form.scope is not None and (out := form.scope.verdict(keys[0] or "")) is not None:
+        return Why(subject, ("unseen", "scope"), ("never seen", f"the rules leave it out ({out})"))
     if info.state != "pending":
         return Why(subject, (info.state,), (_state_sentence(info, now),), info.due if info.state == "delayed" else info.deadline)
     name = info.group or group_of(keys.host(0))

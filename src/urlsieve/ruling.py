@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # most stores have no rules, and a filter is started often: i
     from urlsieve.canon.rulebook import Asked, Book, Changed
     from urlsieve.canon.rules import Rules
     from urlsieve.canon.rulevalues import Confirmed
+    from urlsieve.canon.scope import Scope
 
 #: More segments, more equal segments, more equal parameter names than these make a URL a trap.
 TRAPS = (256, 8, 32)
@@ -46,6 +47,11 @@ class Form:
     canonicalizer: Canonicalizer
     former: tuple[Former, ...]
     group_of: Callable[[str], str]
+
+    @property
+    def scope(self) -> Scope | None:
+        """What is wanted at all; None: everything."""
+        return self.rules.scope if self.rules is not None and self.rules.scope.narrows else None
 
     def earlier(
         self, keys: Keys, texts: Sequence[str | bytes], base: str | None, variants: list[bytes] | None

@@ -64,6 +64,7 @@ class Sieve:
 
         mode: "new"; "raise" also lifts priority and due of one that waits; "again" also brings back one that is done or dead.
         parent: depth + 1, via and base from that lease. A URLItem's own values win over the call's where they are not zero or None.
+        What the rules' scope leaves out is refused (scope, rule, depth), and stays unseen.
         """
         checks.choice("mode", mode, tuple(MODES))
         base = checks.text("base", base)
@@ -71,17 +72,18 @@ class Sieve:
         return self._offer(urls, defaults, base or (parent.url if parent else None), MODES[mode])
 
     def revisit(self, urls: URLs, at: float | None = None) -> Report:
-        """push(mode="again"), not before `at` (seconds since the epoch; None: now)."""
-        return self._offer(urls, Defaults(due=checks.optional("at", at)), None, Mode.AGAIN)
+        """push(mode="again"), not before `at` (seconds since the epoch; None: now). The rules' scope does not hinder it."""
+        return self._offer(urls, Defaults(due=checks.optional("at", at)), None, Mode.AGAIN, judged=False)
 
     def mark(self, urls: URLs, *, known: bool = False) -> Report:
-        """Records URLs without queueing them: as done (a URL somebody takes care of otherwise), or as known (an import)."""
-        return self._offer(urls, Defaults(), None, Mode.MARK_KNOWN if known else Mode.MARK_DONE)
+        """Records URLs without queueing them: as done (a URL somebody takes care of otherwise), or as known (an import). Scope says what is
+        fetched, and does not hinder it."""
+        return self._offer(urls, Defaults(), None, Mode.MARK_KNOWN if known else Mode.MARK_DONE, judged=False)
 
-    def _offer(self, urls: URLs, defaults: Defaults, base: str | None, mode: Mode) -> Report:
+    def _offer(self, urls: URLs, defaults: Defaults, base: str | None, mode: Mode, *, judged: bool = True) -> Report:
         report = Report()
         for part in slices(urls):
-            self._offer_parts([linking.Part(part, defaults, base)], mode, report)
+            self._offer_parts([linking.Part(part, defaults, base, judged=judged)], mode, report)
         return report
 
     def _offer_parts(self, parts: list[linking.Part], mode: Mode, report: Report) -> None:
@@ -278,7 +280,7 @@ class Sieve:
 
     def why(self, site_or_url: str) -> Why:
         """Why is nothing fetched of this group, site or URL."""
-        return looking.why(self._store, self.canonicalizer, self._group_of, site_or_url, self._clock())
+        return looking.why(self._store, self._form, site_or_url, self._clock())
 
     def wait(self, timeout: float, *, groups: Iterable[str] | None = None) -> bool:
         """Until something may be popped (True; with `groups`, of these) or `timeout` seconds have passed (False)."""

@@ -1,6 +1,8 @@
 """A key and its depth go in; whether a job wants it at all, by its rules' scope, comes out. The limits are data for whoever counts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import final
 
 from urlsieve._kernel import glob_matches
@@ -22,37 +24,46 @@ class Scope:
         for rule in rules:
             if rule.scope is not None and rule.suspended is None:
                 self._by_host.setdefault(rule.host, []).append(rule)
-        self._empty = job == _NO_BOUNDS and not self._by_host
+        every = [job, *(rule.scope for those in self._by_host.values() for rule in those if rule.scope is not None)]
+        self._host_of = lru_cache(maxsize=65_536)(self._of_host)
+        self.narrows = any(replace(bounds, limits=()) != _NO_BOUNDS for bounds in every)
+        """Whether there is anything that `verdict` refuses."""
 
     def verdict(self, key: str, depth: int = 0) -> str | None:
-        """None: in scope; "scope": a host, path or extension is out of it; "depth": too many links from a start."""
-        if self._empty:
+        """None: in scope; "scope": the job does not want this host, path or extension; "rule": the site's own rule does not; "depth":
+        too many links from a start."""
+        if not self.narrows:
             return None
         host, path = _parts(key)
-        if not _host_in(self.job, host):
+        wanted, rules = self._host_of(host)
+        if not wanted or not _path_in(self.job, path):
             return "scope"
-        own = self._of(host, path)
-        every = [self.job] if own is None else [self.job, own]
-        if not all(_path_in(bounds, path) for bounds in every):
-            return "scope"
-        return "depth" if any(bounds.depth is not None and depth > bounds.depth for bounds in every) else None
+        own = _first(rules, path)
+        if own is not None and not _path_in(own, path):
+            return "rule"
+        return (
+            "depth" if any(bounds is not None and bounds.depth is not None and depth > bounds.depth for bounds in (self.job, own)) else None
+        )
 
     def limits(self, key: str) -> dict[str, Budget]:
         """Unit (site, domain, job, day) to its budget, for a key."""
         host, path = _parts(key)
         found = dict(self.job.limits)
-        own = self._of(host, path)
+        own = _first(self._host_of(host)[1], path)
         for unit, budget in own.limits if own is not None else ():
             found[unit] = _over(found.get(unit, Budget()), budget)
         return found
 
-    def _of(self, host: str, path: str) -> Bounds | None:
-        """That of the most specific rule with a scope."""
-        for above in spelling.and_parents(host):
-            covering = [rule for rule in self._by_host.get(above, ()) if rule.covers(host) and _glob(rule.path or "*", path)]
-            if covering:
-                return max(covering, key=lambda rule: (rule.exact, rule.path is not None, len(rule.path or ""))).scope
-        return None
+    def _of_host(self, host: str) -> tuple[bool, tuple[Rule, ...]]:
+        """Whether the job wants it, and the rules with a scope that cover it, the more specific first."""
+        covering = [rule for above in spelling.and_parents(host) for rule in self._by_host.get(above, ()) if rule.covers(host)]
+        covering.sort(key=lambda rule: (-len(rule.host), not rule.exact, rule.path is None, -len(rule.path or "")))
+        return _host_in(self.job, host), tuple(covering)
+
+
+def _first(rules: tuple[Rule, ...], path: str) -> Bounds | None:
+    """The scope of the most specific rule that covers the path."""
+    return next((rule.scope for rule in rules if rule.path is None or _glob(rule.path, path)), None)
 
 
 def _over(job: Budget, own: Budget) -> Budget:

@@ -52,12 +52,12 @@ RULES = Rules.parse(
         ("http://example.com/.zip", 0, None),
         ("http://example.com/a.exe;v=1", 0, "scope"),
         ("http://shop.example.com/", 2, None),
-        ("http://shop.example.com/cart", 0, "scope"),
+        ("http://shop.example.com/cart", 0, "rule"),
         ("http://shop.example.com/item/1", 3, "depth"),
         ("http://shop.example.com/item/login", 0, None),
         ("http://shop.example.com/item/x/a.html", 4, None),  # the more specific scope stands alone
         ("http://shop.example.com/item/x/a", 0, None),
-        ("http://shop.example.com/item/x/a.pdf", 0, "scope"),
+        ("http://shop.example.com/item/x/a.pdf", 0, "rule"),
         ("http://a.shop.example.com/item/x/a.pdf", 0, None),
     ],
 )
