@@ -16,7 +16,8 @@ STATES = ("pending", "leased", "delayed", "done", "dead")
 DAY = 86_400.0
 
 #: Every store of this version: name → options of its opener. "memory" has no second opener. "embedded-runs": its journal becomes a run
-#: after a few URLs, so that runs, merges and tombstones are met in every test. "redis" has 64 shards.
+#: after a few URLs, and texts of done ones are packed at once, so that runs, merges, tombstones and blocks are met in every test.
+#: "redis" has 64 shards.
 STORES: dict[str, dict[str, Any]] = {
     "embedded": {},
     "embedded-normal": {"durability": "normal"},

@@ -56,14 +56,14 @@ INTERRUPTIONS = [KeyboardInterrupt(), MemoryError(), sqlite3.OperationalError("d
 
 
 @pytest.mark.parametrize("how", INTERRUPTIONS, ids=lambda how: type(how).__name__)
-@pytest.mark.parametrize("after", ["BEGIN", "INSERT INTO run", "DELETE FROM journal", "COMMIT"])
+@pytest.mark.parametrize("after", ["BEGIN", "INSERT INTO run", "DELETE FROM marks", "COMMIT"])
 def test_an_interruption_at_any_moment_of_a_rotation_leaves_every_named_run_there(fast_path, small, monkeypatch, after, how):
     without_merges(monkeypatch)
     with open_at(fast_path) as sieve:
         sieve.push(pages(19))
         real = sieve._store._ledger._db
         sieve._store._ledger._db = (
-            Interrupting(real, "INSERT INTO run", after, how) if after != "BEGIN" else Interrupting(real, "journal", after, how)
+            Interrupting(real, "INSERT INTO run", after, how) if after != "BEGIN" else Interrupting(real, "marks", after, how)
         )
         try:
             sieve.push(pages(1, start=19))
@@ -155,7 +155,7 @@ def test_a_step_of_many_marks_stands_in_rows_that_sqlite_takes(fast_path, monkey
         sieve.push([*pages(100), *pages(3, host="b.example")])
         assert 100 == sieve.purge("a.example")
         with sieve._store._ledger.read() as db:
-            assert 24 * 7 == db.execute("SELECT max(length(records)) FROM journal").fetchone()[0]
+            assert 24 * 7 == db.execute("SELECT max(length(records)) FROM marks").fetchone()[0]
         assert [False] * 100 == sieve.seen(pages(100))
         check_conservation(sieve)
     with open_at(fast_path) as sieve:

@@ -15,6 +15,7 @@ from golden_maker import SECRET, found
 from sieve_lab import check_conservation, drain, states
 from urlsieve import StoreMismatch, StoreUnavailable, opening, testing
 from urlsieve.stores.embedded import upgrading
+from urlsieve.stores.embedded.verify import DONE
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -58,21 +59,35 @@ def test_an_older_store_is_refused_with_the_way_out(old):
 def test_a_store_of_the_last_release_is_upgraded_with_all_it_has(old):
     place, content = old
     moved = []
-    assert (1, 2) == opening.upgrade(place, progress=moved.append)
+    assert (1, 3) == opening.upgrade(place, progress=moved.append)
     assert content["stats"]["seen"] == moved[-1]
     check_content(place, content)
 
 
+def test_a_store_of_schema_2_is_upgraded_with_all_it_has_and_its_texts_can_be_packed(fast_path):
+    place, content = fast_path / "made", json.loads((GOLDEN / "embedded-2.json").read_text(encoding="utf-8"))
+    shutil.copytree(GOLDEN / "embedded-2", place)
+    assert (2, 3) == opening.upgrade(place)
+    with testing.open(place, clock=testing.VirtualClock(content["now"]), create=False) as sieve:
+        before = sorted(sieve.entries())
+        sieve._store.pack()
+        with sieve._store._ledger.read() as db:
+            assert [] == [url for (url,) in db.execute("SELECT url FROM text t WHERE " + DONE)]
+        assert before == sorted(sieve.entries())
+        check_conservation(sieve)
+    check_content(place, content)
+
+
 def test_a_store_of_this_schema_made_earlier_is_opened_as_it_is(fast_path):
-    shutil.copytree(GOLDEN / "embedded-2", fast_path / "made")
-    assert (2, 2) == opening.upgrade(fast_path / "made")
-    check_content(fast_path / "made", json.loads((GOLDEN / "embedded-2.json").read_text(encoding="utf-8")))
+    shutil.copytree(GOLDEN / "embedded-3", fast_path / "made")
+    assert (3, 3) == opening.upgrade(fast_path / "made")
+    check_content(fast_path / "made", json.loads((GOLDEN / "embedded-3.json").read_text(encoding="utf-8")))
 
 
 def test_an_upgraded_store_is_left_as_it_is(old):
     place, content = old
     opening.upgrade(place)
-    assert (2, 2) == opening.upgrade(place)
+    assert (3, 3) == opening.upgrade(place)
     check_content(place, content)
 
 
@@ -89,7 +104,7 @@ def test_an_upgrade_goes_on_where_it_was(old, monkeypatch, kill_after):
 
     with pytest.raises(KeyboardInterrupt):
         opening.upgrade(place, progress=stop)
-    assert 2 == schema_in_head(place), "an older program must refuse it from the first step on"
+    assert 3 == schema_in_head(place), "an older program must refuse it from the first step on"
     with pytest.raises(StoreMismatch, match="interrupted"):
         urlsieve.open(place)
     again = []
@@ -119,9 +134,9 @@ def test_a_newer_store_is_refused_clearly(old):
     place, _ = old
     opening.upgrade(place)
     with closing(sqlite3.connect(place / "ledger.db")) as db:
-        db.execute("PRAGMA user_version = 3")
+        db.execute("PRAGMA user_version = 4")
     for use in (urlsieve.open, opening.upgrade):
-        with pytest.raises(StoreMismatch, match="schema 3; this version of urlsieve knows 2: use a newer one"):
+        with pytest.raises(StoreMismatch, match="schema 4; this version of urlsieve knows 3: use a newer one"):
             use(place)
 
 
@@ -150,8 +165,8 @@ def test_a_worker_of_the_old_program_that_is_still_connected_cannot_add_to_what_
             upgrading.STEP = upgrading_step
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
             worker.execute("INSERT INTO seen (fp, entry) VALUES (zeroblob(16), -1)")
-        assert 2 == schema_in_head(place)
-        assert (1, 2) == opening.upgrade(place)
+        assert 3 == schema_in_head(place)
+        assert (1, 3) == opening.upgrade(place)
     check_content(place, content)
 
 
@@ -163,7 +178,7 @@ def test_an_upgrade_waits_for_readers_and_goes_on_when_they_are_gone(old):
         reader.execute("SELECT count(*) FROM seen").fetchone()
         with pytest.raises(StoreUnavailable, match="stop its workers"):
             upgrading.upgrade(place, patience=0.2)
-    assert (1, 2) == opening.upgrade(place)
+    assert (1, 3) == opening.upgrade(place)
     check_content(place, content)
 
 
@@ -176,5 +191,5 @@ def test_an_upgrade_that_the_last_commit_had_begun_is_finished(old):
         db.execute("INSERT INTO meta (name, value) VALUES ('upgrading', '1'), ('upgraded to', x'')")
         db.execute("PRAGMA user_version = 2")
         db.commit()
-    assert (1, 2) == opening.upgrade(place)
+    assert (1, 3) == opening.upgrade(place)
     check_content(place, content)

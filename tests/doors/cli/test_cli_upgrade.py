@@ -25,9 +25,9 @@ def test_an_older_store_is_refused_with_the_command_that_upgrades_it(old: Cli, c
 
 def test_it_is_upgraded_once_and_works_then(old: Cli) -> None:
     ran = old.on("upgrade")
-    assert (0, b"schema 1 is schema 2 now\n", "") == (ran.status, ran.out, ran.err)
-    assert b"schema 2: nothing to do\n" == old.on("upgrade").out
-    assert [{"before": 2, "now": 2}] == old.on("upgrade", "--json").objects
+    assert (0, b"schema 1 is schema 3 now\n", "") == (ran.status, ran.out, ran.err)
+    assert b"schema 3: nothing to do\n" == old.on("upgrade").out
+    assert [{"before": 3, "now": 3}] == old.on("upgrade", "--json").objects
     assert 0 == old.on("verify", "--deep").status
     assert [480] == [stats["accepted"] for stats in old.on("stats", "--json").objects]
 

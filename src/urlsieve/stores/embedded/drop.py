@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urlsieve.model import Offers, Policy
-from urlsieve.stores.embedded import queue, seen
+from urlsieve.stores.embedded import packed, queue, seen
 from urlsieve.stores.embedded.groups import load, refresh, save
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.sites import site_id as site_id_of
 
+_DONE = ("accepted", "done")
 _WITHOUT_ROW = {
     seen.KNOWN: ("known",),
-    seen.DONE_WITHOUT_TEXT: ("accepted", "done"),
+    seen.DONE_WITHOUT_TEXT: _DONE,
     seen.DEAD_WITHOUT_TEXT: ("accepted", "dead"),
 }
 
@@ -46,7 +47,7 @@ def drop(tx: Transaction, pairs: Sequence[tuple[bytes, int]], policy: Policy, no
         return 0
     accepted_of: dict[int, int] = {}
     for fp, entry in pairs:
-        for name in _WITHOUT_ROW.get(entry, ("accepted",)):
+        for name in _DONE if entry <= seen.PACKED else _WITHOUT_ROW.get(entry, ("accepted",)):
             tx.count(name, -1)
         if entry != seen.KNOWN:
             site = site_id_of(fp)
@@ -55,7 +56,9 @@ def drop(tx: Transaction, pairs: Sequence[tuple[bytes, int]], policy: Policy, no
     spots = queue.locate(tx, ids)
     queues, leases = queue.remove(tx, spots.values())
     tx.count("done", len(spots) - len(ids))
-    tx.change("DELETE FROM text WHERE id IN", ids)
+    for table in ("text", "extra"):
+        tx.change(f"DELETE FROM {table} WHERE id IN", ids)
+    packed.free(tx, (entry for _, entry in pairs))
     seen.remove(tx, [fp for fp, _ in pairs])
     tx.executemany(
         "UPDATE site SET accepted = accepted - ? WHERE id = ? AND lim IS NOT NULL", [(many, site) for site, many in accepted_of.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,8 @@ MOST_REASONS = 200
 #: Bytes of a record of the journal, and of a row of records at most.
 RECORD = 24
 LONGEST_ROW = RECORD << 18
+#: Ids in a row of those that became done, at most.
+MOST_FINISHED = 1024
 _FULL, _NORMAL = 2, 1
 
 
@@ -86,6 +89,8 @@ class Transaction:
         self.marks: list[bytes] = []  # blocks of records for the journal: what became seen, or is no longer
         self._own, self._mapped = FingerprintMap(), 0
         self.journaled = 0  # records in the journal when it ended, if it has added some
+        self.finished: list[int] = []  # rows of text that became done
+        self.freed = False  # whether slots of blocks are no longer in use
         self.waited = waited  # seconds between the call and its turn to write: the caller's `now` is older by so much
         self.execute = db.execute
         self.executemany = db.executemany
@@ -155,12 +160,20 @@ class Transaction:
         for start in range(0, len(records), LONGEST_ROW):
             part = records[start : start + LONGEST_ROW]
             row = (self.take("journal"), checksum(bytes(part)), part)
-            self.execute("INSERT INTO journal (id, checksum, records) VALUES (?, ?, ?)", row)
+            self.execute("INSERT INTO marks (id, checksum, records) VALUES (?, ?, ?)", row)
         self.count("journaled", len(records) // RECORD)
         self.journaled = self.value("journaled")
 
+    def _flush_finished(self) -> None:
+        for start in range(0, len(self.finished), MOST_FINISHED):
+            ids = self.finished[start : start + MOST_FINISHED]
+            self.execute("INSERT INTO finished (ids) VALUES (?)", (struct.pack(f"<{len(ids)}q", *ids),))
+        self.count("unpacked", len(self.finished))
+
     def flush(self) -> None:
         self._flush_tallies()
+        if self.finished:
+            self._flush_finished()
         if self.marks:
             self._flush_marks()
         changed = [(name, by) for name, by in self._deltas.items() if by]

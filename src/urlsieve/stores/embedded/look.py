@@ -9,13 +9,18 @@ from typing import Any
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
 from urlsieve.stores.counting import STATE_NAMES, counts_of
-from urlsieve.stores.embedded import queue, seen
+from urlsieve.stores.embedded import packed, queue, seen
 from urlsieve.stores.embedded.groups import SELECT, Group, load_one
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot
 from urlsieve.stores.embedded.sites import site_id as site_id_of
 
 SLICE = 200
 _WITHOUT_ROW = {seen.KNOWN: "known", seen.DONE_WITHOUT_TEXT: "done", seen.DEAD_WITHOUT_TEXT: "dead"}
+
+
+def without_row(entry: int) -> str | None:
+    """The state of one that has no row of text. None: the mark means nothing, which is for verify to say."""
+    return "done" if entry <= seen.PACKED else _WITHOUT_ROW.get(entry)
 
 
 def counts(db: sqlite3.Connection, size: int) -> Counts:
@@ -28,7 +33,7 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
         tally,
         oldest=oldest,
         sampled=sampled,
-        size={"seen": _seen_bytes(db, number), "total": size},
+        size={"seen": _seen_bytes(db, number), "text": packed.size(db, number), "total": size},
         epoch=number.get("epoch", 0),
         rules_generation=number.get("rules_generation", 0),
     )
@@ -113,7 +118,7 @@ def _counted(tx: Transaction, rows: Sequence[tuple[int, str, int | None]]) -> li
     for pairs in seen.of_sites(tx, rows[0][0], rows[-1][0]) if rows else ():
         states = {number: STATE_NAMES[state] for number, state in tx.rows(_STATES, [entry for _, entry in pairs if entry > 0])}
         for key, entry in pairs:
-            word = _WITHOUT_ROW.get(entry) if entry <= 0 else states.get(entry)
+            word = states.get(entry) if entry > 0 else without_row(entry)
             of = have.get(site_id_of(key))
             if word is not None and of is not None:  # else the store is damaged, which is for verify to say
                 of[word] = of.get(word, 0) + 1
@@ -149,6 +154,9 @@ def info(tx: Transaction, fingerprint: bytes) -> EntryInfo:
     entry = seen.find(tx, [fingerprint]).get(fingerprint)
     if entry is None:
         return EntryInfo("unseen")
+    if entry <= seen.PACKED:
+        text = packed.read(tx, [entry])[entry]
+        return EntryInfo("done", url=text.url, depth=text.depth)
     if entry <= 0:
         return EntryInfo(_WITHOUT_ROW[entry])
     url, depth, via = tx.execute(

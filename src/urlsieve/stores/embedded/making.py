@@ -17,7 +17,7 @@ from urlsieve.stores.embedded import files
 from urlsieve.stores.embedded.ledger import PAGE_SIZE, scalar, translate
 from urlsieve.stores.embedded.runs import Folder, Memory, Shelf
 
-SCHEMA = 2
+SCHEMA = 3
 APPLICATION_ID = 0x75726C73  # "urls"
 
 

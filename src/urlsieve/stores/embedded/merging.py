@@ -70,7 +70,7 @@ class Merging:
                 made = self._shelf.write(merged([tx.seen.recent()], tombstones=older))
                 if made.keys:
                     tx.execute("INSERT INTO run (seq, name, keys, size) VALUES (?, ?, ?, ?)", (tx.take("run"), *made))
-                tx.execute("DELETE FROM journal")
+                tx.execute("DELETE FROM marks")
                 tx.count("journaled", -tx.value("journaled"))
                 tx.count("manifest")
         except BaseException:

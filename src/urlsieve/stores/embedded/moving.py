@@ -8,9 +8,10 @@ from typing import Any
 
 from urlsieve.model import Entry, Klass, Policy, State, Verdict
 from urlsieve.stores.counting import STATE_NAMES
-from urlsieve.stores.embedded import queue, seen
+from urlsieve.stores.embedded import packed, queue, seen
+from urlsieve.stores.embedded.framing import SLOTS
 from urlsieve.stores.embedded.groups import Arrivals
-from urlsieve.stores.embedded.ledger import Ledger, Transaction
+from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.runs import FIRST
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
@@ -38,9 +39,9 @@ class _Given:
 
 
 def entries(ledger: Ledger, states: frozenset[State | None] | None) -> Iterator[Entry]:
-    """In three passes, each in slices: the queue in its order, what is held, then the seen set. Whatever moved between the first two
-    is met in the third, which leaves out what was given already. Where only held ones are wanted, the held are looked at twice instead,
-    and of the seen set only what has no text: the failed list of a large store is short."""
+    """In four passes, each in slices: the queue in its order, what is held, the blocks of texts, then the seen set. Whatever moved
+    between the others is met in the last, which leaves out what was given already. Where only held ones are wanted, the held are looked
+    at twice instead, and of the seen set only what has no text: the failed list of a large store is short."""
     wanted = frozenset([None, *State]) if states is None else states
     given = _Given()
     only_held = wanted <= _HELD
@@ -49,8 +50,13 @@ def entries(ledger: Ledger, states: frozenset[State | None] | None) -> Iterator[
             if entry.state in wanted:
                 given.add(number)
                 yield entry
+    last_block = 0
+    if State.DONE in wanted:
+        with ledger.read() as db:
+            last_block = scalar(db, "SELECT max(block) FROM slots") or 0
+        yield from _of_blocks(ledger, last_block)
     if not only_held or State.DEAD in wanted:
-        yield from _the_rest(ledger, wanted, given, texts=not only_held)
+        yield from _the_rest(ledger, wanted, given, last_block, texts=not only_held)
 
 
 _HELD = frozenset([State.LEASED, State.DELAYED, State.DEAD])
@@ -83,19 +89,64 @@ def _held_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[li
             yield ids
 
 
-def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, *, texts: bool) -> Iterator[Entry]:
+def _of_blocks(ledger: Ledger, last: int) -> Iterator[Entry]:
+    """Block by block, so that each is unpacked once: in the order of fingerprints neighbours lie in different blocks. Which
+    fingerprint a slot has only the seen set knows: it is walked through once for every BLOCKS blocks."""
+    for first in range(1, last + 1, BLOCKS):
+        end = min(first + BLOCKS, last + 1)
+        low, high = packed.entry_of(end, 0) + 1, packed.entry_of(first, 0)
+        keys, named = bytearray(16 * (high - low + 1)), bytearray(high - low + 1)
+        at: bytes | None = FIRST
+        while at is not None:
+            with ledger.look() as tx:
+                records, at = tx.seen.slice(at, LONG_SLICE)
+            for i, entry in enumerate(memoryview(records).cast("q")[2::3].tolist()):
+                if low <= entry <= high:
+                    place = high - entry
+                    keys[16 * place : 16 * place + 16], named[place] = records[24 * i : 24 * i + 16], 1
+        for start in range(0, len(named), SLOTS):
+            places = [place for place in range(start, start + SLOTS) if named[place]]
+            pairs = [(bytes(keys[16 * place : 16 * place + 16]), high - place) for place in places]
+            with ledger.look() as tx:
+                now = seen.find(tx, [fp for fp, _ in pairs])  # what returned meanwhile is met in the last pass
+                found = _packed(tx, [(fp, entry) for fp, entry in pairs if now.get(fp) == entry])
+            yield from found
+
+
+#: Blocks whose fingerprints are collected at once: 34 MiB.
+BLOCKS = 2048
+LONG_SLICE = 1 << 16
+
+
+def _packed(tx: Transaction, pairs: Sequence[tuple[bytes, int]]) -> list[Entry]:
+    texts = packed.read(tx, [entry for _, entry in pairs])
+    groups = dict(tx.rows("SELECT id, name FROM grp WHERE id IN", list({text.group_id for text in texts.values()})))
+    sites = _site_names(tx, [fp for fp, _ in pairs])
+    found = []
+    for fp, entry in pairs:
+        text = texts[entry]
+        where = (sites.get(site_id(fp), ""), groups.get(text.group_id, ""), text.group_id)
+        found.append(Entry(fp, State.DONE, *where, text.url, text.priority, text.depth, variant=text.variant))
+    return found
+
+
+def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, last_block: int, *, texts: bool) -> Iterator[Entry]:
+    """Without what is in the blocks up to this one: those were given."""
+    newer = packed.entry_of(last_block + 1, 0)
     at: bytes | None = FIRST
     while at is not None:
         with ledger.look() as tx:  # marks and texts of one moment: one that is done meanwhile may lose its text
             pairs, at = seen.part(tx, at)
             found = _full(tx, [entry for _, entry in pairs if entry > 0 and entry not in given]) if texts else {}
             names = _site_names(tx, [fp for fp, entry in pairs if entry <= 0])
+            of_new_blocks = _packed(tx, [(fp, entry) for fp, entry in pairs if entry <= newer]) if State.DONE in wanted else []
+        yield from of_new_blocks
         for fp, entry in pairs:
             if entry > 0:
                 full = found.get(entry)
                 if full is not None and full.state in wanted:
                     yield full
-            elif _WITHOUT_TEXT[entry] in wanted:
+            elif entry > seen.PACKED and _WITHOUT_TEXT[entry] in wanted:
                 yield Entry(fp, _WITHOUT_TEXT[entry], names.get(site_id(fp), ""))
 
 
@@ -191,6 +242,9 @@ def _take(tx: Transaction, fresh: Sequence[Entry], groups: Mapping[int, str], po
         "INSERT INTO text (id, fp, url, grp, priority, depth) VALUES (?, ?, ?, ?, ?, ?)",
         [(number, bytearray(e.fingerprint), e.url, e.group_id, e.priority, e.depth) for number, e in kept],
     )
+    tx.finished += [number for number, entry in kept if entry.state is State.DONE]
+    variants = [(number, e.variant) for number, e in kept if e.state is State.DONE and e.variant]
+    tx.executemany("INSERT INTO extra (id, variant) VALUES (?, ?)", variants)
     waiting = [(number, entry) for number, entry in kept if entry.state is not State.DONE]
     extras = [(number, e.via, e.meta, e.variant or None) for number, e in waiting if e.via is not None or e.meta is not None or e.variant]
     tx.executemany("INSERT INTO extra (id, via, meta, variant) VALUES (?, ?, ?, ?)", extras)

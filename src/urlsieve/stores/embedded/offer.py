@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from urlsieve.frontier.admit import class_of_return, is_full, lift
 from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
-from urlsieve.stores.embedded import queue, seen
+from urlsieve.stores.embedded import packed, queue, seen
+from urlsieve.stores.embedded.framing import Text
 from urlsieve.stores.embedded.groups import Arrivals
-from urlsieve.stores.embedded.ledger import Transaction
+from urlsieve.stores.embedded.ledger import Transaction, scalar
 from urlsieve.stores.embedded.queue import Spot
 from urlsieve.stores.embedded.sites import Limits, Sites
 
@@ -137,6 +138,8 @@ def _take(
         queue.insert_text(tx, zip(ids, keys, rows, strict=True))
         seen.add(tx, keys, ids)
         if mode is Mode.MARK_DONE:
+            queue.keep_variants(tx, zip(ids, rows, strict=True))
+            tx.finished += ids
             for row in rows:
                 arrivals.name(row.group_id, row.group)
         else:
@@ -193,6 +196,9 @@ class _Known:
     def handle(self, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray) -> None:
         spots = queue.locate(self.tx, [found[key] for key, _ in old if found[key] > 0])
         self.gate = _Gate(self.tx, self.mode, self.policy, (key for key, _ in old))
+        if self.mode is Mode.AGAIN:
+            self.texts = packed.read(self.tx, found.values())
+            packed.free(self.tx, self.texts)
         for (key, i), row in zip(old, rows, strict=True):
             entry = found[key]
             spot = spots.get(entry)
@@ -240,6 +246,10 @@ class _Known:
         row = row._replace(group_id=grp, group=name)
         queue.enqueue(self.tx, [(entry, row)], klass, self.arrivals, self.now, at_end=True)
 
+    def _as_first_found(self, row: OfferRow, text: Text) -> OfferRow:
+        name = scalar(self.tx.db, "SELECT name FROM grp WHERE id = ?", (text.group_id,))
+        return row._replace(url=text.url, group_id=text.group_id, group=name, variant=text.variant)
+
     def _revive(self, row: OfferRow, key: bytes, entry: int) -> int:
         """Seen, but not in the queue: done, known, or dead long ago. Where its text is kept it stays as first found."""
         klass = class_of_return(State.DONE)
@@ -257,6 +267,8 @@ class _Known:
         if entry > 0:
             self._enqueue(entry, row, klass)
         else:
+            if entry in self.texts:
+                row = self._as_first_found(row, self.texts[entry])
             number = self.tx.take("entry")
             queue.insert_text(self.tx, [(number, key, row)])
             queue.enqueue(self.tx, [(number, row)], klass, self.arrivals, self.now, at_end=True)

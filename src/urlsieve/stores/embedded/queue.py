@@ -63,6 +63,11 @@ def insert_text(tx: Transaction, found: Iterable[tuple[int, bytes, OfferRow]]) -
     tx.executemany(_INSERT_TEXT, rows)
 
 
+def keep_variants(tx: Transaction, found: Iterable[tuple[int, OfferRow]]) -> None:
+    """Of those that are done at once: without it nobody could tell their fingerprint from their text."""
+    tx.executemany("INSERT INTO extra (id, variant) VALUES (?, ?)", [(entry, row.variant) for entry, row in found if row.variant])
+
+
 def enqueue(tx: Transaction, found: Sequence[tuple[int, OfferRow]], klass: Klass, arrivals: Arrivals, now: float, *, at_end: bool) -> None:
     """Pending, or delayed until due, with a new count of attempts. Their text is there. `at_end`: they come back, so they arrive now."""
     extras, later, pending, moved = [], [], [], []
@@ -161,13 +166,12 @@ def uncount(tx: Transaction, spots: Iterable[Spot]) -> None:
 
 
 def remove(tx: Transaction, spots: Iterable[Spot]) -> tuple[set[int], dict[int, int]]:
-    """Out of the queue, uncounted: (groups whose order changed, leases that ended by group). Texts stay."""
+    """Out of the queue, uncounted: (groups whose order changed, leases that ended by group). Texts and extras stay."""
     spots = list(spots)
     uncount(tx, spots)
     pending = [spot for spot in spots if spot.state is State.PENDING]
     take_pending(tx, pending)
     let_go(tx, [spot.id for spot in spots if spot.state is not State.PENDING])
-    tx.change("DELETE FROM extra WHERE id IN", [spot.id for spot in spots])
     leases: dict[int, int] = {}
     for spot in spots:
         if spot.state is State.LEASED:

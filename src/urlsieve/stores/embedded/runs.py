@@ -43,8 +43,8 @@ class Shelf(Protocol):
     def strays(self, named: Collection[str]) -> list[str]:
         """What lies there but is not among these."""
 
-    def alone(self) -> FileLock | ThreadLock | None:
-        """The right to merge and to clean up, of one process at a time; None: somebody else has it."""
+    def alone(self, what: str = "merge") -> FileLock | ThreadLock | None:
+        """The right to merge and to clean up, or to pack, of one opener at a time; None: somebody else has it."""
 
 
 def merged(sources: Sequence[Run | bytes], *, tombstones: bool, start: bytes = FIRST) -> Iterator[bytes]:
@@ -109,9 +109,9 @@ class Folder:
             return []
         return sorted(entry.name for entry in self._place.iterdir() if entry.name.endswith(".run") and entry.name not in named)
 
-    def alone(self) -> FileLock | None:
+    def alone(self, what: str = "merge") -> FileLock | None:
         self._place.mkdir(exist_ok=True)
-        return FileLock.taken(self._place / "merge.lock")
+        return FileLock.taken(self._place / f"{what}.lock")
 
 
 class ThreadLock:
@@ -130,7 +130,7 @@ class Memory:
     def __init__(self, owner: int) -> None:
         self._owner = owner
         self._runs: dict[str, Run] = {}
-        self._alone = threading.Lock()
+        self._locks = {"merge": threading.Lock(), "pack": threading.Lock()}
 
     def open(self, name: str) -> Run:
         return self._runs[name]
@@ -149,8 +149,8 @@ class Memory:
     def strays(self, named: Collection[str]) -> list[str]:
         return [name for name in self._runs if name not in named]
 
-    def alone(self) -> ThreadLock | None:
-        return ThreadLock(self._alone) if self._alone.acquire(blocking=False) else None
+    def alone(self, what: str = "merge") -> ThreadLock | None:
+        return ThreadLock(self._locks[what]) if self._locks[what].acquire(blocking=False) else None
 
 
 def damaged(where: Path | str, error: ValueError) -> StoreCorrupt:

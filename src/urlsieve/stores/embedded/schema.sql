@@ -1,4 +1,4 @@
--- The ledger, schema 2. Times are seconds since the epoch; fingerprints are 16 raw bytes, site half first, so that a site is a range.
+-- The ledger, schema 3. Times are seconds since the epoch; fingerprints are 16 raw bytes, site half first, so that a site is a range.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 
 -- Every count is kept on its own and never as a difference of others; `verify --deep` compares them with an enumeration.
@@ -7,9 +7,9 @@ CREATE TABLE counter (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 
 -- The seen set is fingerprint -> entry: the id in `text` (done, unless in `pending` or `held`), or 0 done without text, -1 known
--- (imported, never accepted), -2 dead without text. It lies in sorted runs beside the ledger, named here, newest last; what is in none
--- yet stands in the journal, as records of 24 bytes with their checksum. Only what is named here counts.
-CREATE TABLE journal (id INTEGER PRIMARY KEY, checksum BLOB NOT NULL, records BLOB NOT NULL);
+-- (imported, never accepted), -2 dead without text, from -16 down done with its text in a slot of `packed`. It lies in sorted runs beside the ledger, named here, newest last; what is in none
+-- yet stands in the journal, `marks`, as records of 24 bytes with their checksum. Only what is named here counts.
+CREATE TABLE marks (id INTEGER PRIMARY KEY, checksum BLOB NOT NULL, records BLOB NOT NULL);
 CREATE TABLE run (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, keys INTEGER NOT NULL, size INTEGER NOT NULL);
 
 -- URLs as found, in order of arrival; hardly ever updated. priority: as first queued. Those of done URLs stay only where text is kept.
@@ -21,8 +21,18 @@ CREATE TABLE text (
     priority INTEGER NOT NULL,
     depth INTEGER NOT NULL
 );
--- What only some URLs have; gone when they are done.
+-- What only some URLs have. When they are done, via and meta go, and the variant stays as long as the text does.
 CREATE TABLE extra (id INTEGER PRIMARY KEY, via TEXT, meta TEXT, variant BLOB);
+
+-- Rows of `text` that became done, as rows of ids of 8 bytes, oldest first: hints for whoever packs. One that is done has a hint; one that
+-- has a hint may have returned to the queue meanwhile, or be gone.
+CREATE TABLE finished (id INTEGER PRIMARY KEY, ids BLOB NOT NULL);
+-- Texts of done URLs, some hundred compressed as one: see framing.py. A slot is never used again.
+CREATE TABLE packed (block INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL);
+-- Beside it, so that it can be changed without writing the block: how many of its slots are in use, which ones no longer are (a bit each),
+-- and how many became so since the block was written.
+CREATE TABLE slots (block INTEGER PRIMARY KEY, live INTEGER NOT NULL, gone BLOB NOT NULL, freed INTEGER NOT NULL);
+CREATE INDEX slots_sparse ON slots (block) WHERE freed >= live;
 
 -- id: the site half as a signed integer. lim, accepted: only where a limit is set.
 CREATE TABLE site (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lim INTEGER, accepted INTEGER);

@@ -24,16 +24,18 @@ from urlsieve.stores.embedded.runs import FIRST, Shelf, damaged
 if TYPE_CHECKING:
     from urlsieve.stores.embedded.ledger import Transaction
 
-#: Entries that are not the id of a text: done without text, known (imported, never accepted), dead without text.
+#: Entries that are not the id of a row of text: done without text, known (imported, never accepted), dead without text.
 DONE_WITHOUT_TEXT, KNOWN, DEAD_WITHOUT_TEXT = 0, -1, -2
+#: From here down: done, and its text is in a block (packed.py). Small numbers on either side of 0, for a run writes their differences.
+PACKED = -16
 #: Everything below is none: absent, or forgotten.
-LEAST = DEAD_WITHOUT_TEXT
+LEAST = -(2**62)
 #: Records per step of a listing; of a site's first step, for most sites have a few.
 SLICE, FIRST_SLICE = 4096, 16
 record = struct.Struct("<16sq").pack
 _unpack = struct.Struct("<16sq").iter_unpack
 _LONGEST_MISS = 5
-_JOURNAL = "SELECT id, checksum, records FROM journal WHERE id > ? ORDER BY id"
+_JOURNAL = "SELECT id, checksum, records FROM marks WHERE id > ? ORDER BY id"
 
 
 class Named(NamedTuple):
@@ -81,7 +83,7 @@ class Seen:
 
     def _catch_up(self, db: sqlite3.Connection) -> None:
         number, last = db.execute(
-            "SELECT coalesce((SELECT n FROM counter WHERE name = 'manifest'), 0), coalesce((SELECT max(id) FROM journal), 0)"
+            "SELECT coalesce((SELECT n FROM counter WHERE name = 'manifest'), 0), coalesce((SELECT max(id) FROM marks), 0)"
         ).fetchone()
         if number != self._manifest:
             had = {named.name: run for named, run in self.runs}

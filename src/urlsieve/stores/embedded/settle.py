@@ -172,9 +172,13 @@ class Settling:
 
 
 def end(tx: Transaction, entries: Sequence[int], keep_urls: bool) -> None:
-    """Done, and out of the queue already: what came along is freed. The text stays, or only the fingerprint does."""
-    tx.change("DELETE FROM extra WHERE id IN", entries)
-    if not keep_urls:
+    """Done, and out of the queue already: what came along is freed. Text and variant stay, or only the fingerprint does."""
+    if keep_urls:
+        tx.change("DELETE FROM extra WHERE variant IS NULL AND id IN", entries)
+        tx.change("UPDATE extra SET via = NULL, meta = NULL WHERE id IN", entries)
+        tx.finished += entries
+    else:
+        tx.change("DELETE FROM extra WHERE id IN", entries)
         keys = tx.rows("SELECT fp FROM text WHERE id IN", entries)
         seen.assign(tx, [(seen.DONE_WITHOUT_TEXT, key) for (key,) in keys])
         tx.change("DELETE FROM text WHERE id IN", entries)
@@ -210,6 +214,8 @@ def _record_new(tx: Transaction, new: dict[bytes, OfferRow], found: dict[bytes, 
         first = tx.take("entry", len(new))
         marks = [(fp, first + i) for i, fp in enumerate(new)]
         queue.insert_text(tx, [(entry, fp, new[fp]) for fp, entry in marks])
+        queue.keep_variants(tx, [(entry, new[fp]) for fp, entry in marks])
+        tx.finished += [entry for _, entry in marks]
     seen.assign(tx, [(entry, fp) for fp, entry in marks if fp in found])
     unseen = {fp: entry for fp, entry in marks if fp not in found}
     seen.add(tx, list(unseen), list(unseen.values()))

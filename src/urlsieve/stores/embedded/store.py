@@ -36,6 +36,7 @@ from urlsieve.stores.embedded.lease import Leasing, finish, next_at
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 from urlsieve.stores.embedded.making import SCHEMA, check_file, check_whole, fill, make, read_header, shelf_of
 from urlsieve.stores.embedded.merging import Merging
+from urlsieve.stores.embedded.packing import Packing
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
@@ -62,6 +63,7 @@ class EmbeddedStore:
             ledger.seen = seen.Seen(shelf, address)
             self._merging = Merging(ledger, shelf)
             self._merging.clean()
+            self._packing = Packing(ledger, shelf, self._merging)
         except BaseException:
             ledger.close()
             raise
@@ -159,11 +161,13 @@ class EmbeddedStore:
 
     @contextmanager
     def _marking(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """A transaction that may add to the journal, which is looked after when it is done."""
+        """A transaction that may add to the journal or to what is done, which is looked after when it is over."""
         with self._ledger.write(durable=durable) as tx:
             yield tx
         if tx.journaled:
             self._merging.after(tx.journaled)
+        if tx.finished or tx.freed:
+            self._packing.after(len(tx.finished), tx.freed)
 
     def offer(self, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
         with self._marking() as tx:
@@ -352,10 +356,13 @@ class EmbeddedStore:
     def doctor(self) -> list[tuple[str, str, str]]:
         findings = [("ok", f"SQLite {sqlite3.sqlite_version}, schema {SCHEMA}", "")]
         with self._ledger.read() as db:
-            runs, journaled = len(seen.manifest(db)), scalar(db, "SELECT n FROM counter WHERE name = 'journaled'") or 0
-        findings.append(("ok", f"{runs} runs of fingerprints, {journaled} in the journal", ""))
+            runs, number = len(seen.manifest(db)), dict(db.execute("SELECT name, n FROM counter"))
+        findings.append(("ok", f"{runs} runs of fingerprints, {number.get('journaled', 0)} in the journal", ""))
+        findings.append(("ok", f"{number.get('packed', 0)} texts of done URLs compressed, {number.get('unpacked', 0)} not yet", ""))
         if self._merging.trouble is not None:
             findings.append(("warn", self._merging.trouble, "nothing is lost, but the store gets slower until it is mended"))
+        if self._packing.trouble is not None:
+            findings.append(("warn", self._packing.trouble, "nothing is lost, but the store gets larger until it is mended"))
         if self._directory is None:
             return [*findings, ("warn", "the store is in memory", "it ends with this process")]
         return findings + files.findings(self._directory)
@@ -365,12 +372,17 @@ class EmbeddedStore:
             raise ConfigError("a store in memory has no backup: export it")
         copies.backup(self._directory, Path(place).absolute())
 
+    def pack(self) -> None:
+        """Texts of done URLs into compressed blocks, all of them and at once: what else happens in the background, when many are done."""
+        self._packing.pack()
+
     def changed(self) -> object:
         return self._ledger.changed()
 
     def close(self) -> None:
         try:
             if not self._ledger.closed:
+                self._packing.close()
                 self._merging.close()
         finally:
             if self._ledger.close():

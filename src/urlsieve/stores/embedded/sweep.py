@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from urlsieve.model import Policy, State
-from urlsieve.stores.embedded import drop, queue, seen
+from urlsieve.stores.embedded import drop, packed, queue, seen
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 from urlsieve.stores.protocol import Kept, Sweep, Swept
 
 _Pairs = list[tuple[bytes, int]]
 _TEXTS = "SELECT t.id, t.url, e.variant FROM text t LEFT JOIN extra e ON e.id = t.id WHERE t.id IN"
+
+
+_LONG_SLICE = 1 << 16
 
 
 class _Move(NamedTuple):
@@ -85,13 +88,21 @@ def _rank(spot: queue.Spot | None) -> int:
 
 
 def _of_sites(tx: Transaction, numbers: list[int]) -> Iterator[_Pairs]:
+    """In long slices: the URLs of one site lie in many blocks, and each is read once per slice."""
     for number in numbers:
-        yield from seen.of_site(tx, number)
+        pairs: _Pairs = []
+        for part in seen.of_site(tx, number):
+            pairs += part
+            if len(pairs) >= _LONG_SLICE:
+                yield pairs
+                pairs = []
+        yield pairs
 
 
 def _judged(tx: Transaction, sweep: Sweep, pairs: _Pairs) -> tuple[_Pairs, list[_Move]]:
     """(to forget, to move)."""
     texts = {number: (url, variant or b"") for number, url, variant in tx.rows(_TEXTS, [entry for _, entry in pairs if entry > 0])}
+    texts |= {entry: (text.url, text.variant) for entry, text in packed.read(tx, [entry for _, entry in pairs]).items()}
     kept = [(key, entry) for key, entry in pairs if entry in texts]
     owns = sweep.moved([Kept(key, *texts[entry]) for key, entry in kept])
     gone = [(key, entry) for key, entry in pairs if entry not in texts]

@@ -7,6 +7,7 @@ The first step already names the new schema in the file's head, so that an older
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +16,11 @@ from urlsieve._kernel._core import FingerprintMap
 from urlsieve.errors import StoreFull, StoreUnavailable
 from urlsieve.stores.embedded import files
 from urlsieve.stores.embedded.files import FairLock
-from urlsieve.stores.embedded.ledger import scalar, translate
+from urlsieve.stores.embedded.ledger import MOST_FINISHED, scalar, translate
 from urlsieve.stores.embedded.making import SCHEMA, mark_of, read_header, schema_of, shelf_of
 from urlsieve.stores.embedded.runs import Shelf
 from urlsieve.stores.embedded.seen import manifest, record
+from urlsieve.stores.embedded.verify import DONE
 
 #: Fingerprints per step: what is done again at most after a kill.
 STEP = 1 << 20
@@ -35,11 +37,15 @@ def upgrade(directory: Path, *, progress: Callable[[int], object] = lambda done:
         try:
             with closing(sqlite3.connect(directory / files.LEDGER, isolation_level=None, timeout=patience)) as db:
                 db.execute("PRAGMA synchronous = FULL")
-                if before == 1 or mark_of(db) == "1":
-                    before = 1
+                before = int(mark_of(db) or before)  # one that was killed goes on
+                if before == 1:
                     _begin_from_1(db)
                     _name_the_schema(db, directory)
                     _from_1(db, shelf_of(read_header(db, str(directory)), directory), progress)
+                if before < SCHEMA:
+                    _begin_from_2(db)
+                    _name_the_schema(db, directory)
+                    _from_2(db)
         except sqlite3.Error as error:
             raise translate(error, str(directory)) from error
         except OSError as error:
@@ -92,5 +98,43 @@ def _from_1(db: sqlite3.Connection, shelf: Shelf, progress: Callable[[int], obje
     db.execute("BEGIN IMMEDIATE")
     db.execute("DROP TABLE old_seen")
     db.execute("INSERT INTO counter (name, n) VALUES ('run', (SELECT coalesce(max(seq), 0) FROM run)), ('manifest', 1)")
-    db.execute("DELETE FROM meta WHERE name IN ('upgrading', 'upgraded to')")
+    db.execute("UPDATE meta SET value = '2' WHERE name = 'upgrading'")
+    db.execute("DELETE FROM meta WHERE name = 'upgraded to'")
     db.execute("COMMIT")
+
+
+def _begin_from_2(db: sqlite3.Connection) -> None:
+    """Whoever of the older program still has the store open finds no table `journal` from now on: it does not know what an entry that
+    names a block means, and would take such URLs for new ones."""
+    db.execute("BEGIN IMMEDIATE")
+    if not scalar(db, "SELECT 1 FROM sqlite_master WHERE name = 'finished'"):
+        for statement in _TABLES_OF_3:
+            db.execute(statement)
+        db.execute("ALTER TABLE journal RENAME TO marks")
+        db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('upgrading', '2'), ('upgraded to', 0)")
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+    db.execute("COMMIT")
+
+
+_TABLES_OF_3 = (
+    "CREATE TABLE finished (id INTEGER PRIMARY KEY, ids BLOB NOT NULL)",
+    "CREATE TABLE packed (block INTEGER PRIMARY KEY, checksum BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE slots (block INTEGER PRIMARY KEY, live INTEGER NOT NULL, gone BLOB NOT NULL, freed INTEGER NOT NULL)",
+    "CREATE INDEX slots_sparse ON slots (block) WHERE freed >= live",
+)
+
+
+def _from_2(db: sqlite3.Connection) -> None:
+    """What is done already is listed for whoever packs texts."""
+    while True:
+        last = scalar(db, "SELECT value FROM meta WHERE name = 'upgraded to'")
+        ids = [row[0] for row in db.execute("SELECT id FROM text WHERE id > ? ORDER BY id LIMIT ?", (last, MOST_FINISHED))]
+        if not ids:
+            break
+        db.execute("BEGIN IMMEDIATE")
+        done = [row[0] for row in db.execute(f"SELECT t.id FROM text t WHERE t.id BETWEEN ? AND ? AND {DONE}", (ids[0], ids[-1]))]
+        db.execute("INSERT INTO finished (ids) SELECT ?1 WHERE length(?1)", (struct.pack(f"<{len(done)}q", *done),))
+        db.execute("INSERT INTO counter (name, n) VALUES ('unpacked', ?1) ON CONFLICT (name) DO UPDATE SET n = n + ?1", (len(done),))
+        db.execute("UPDATE meta SET value = ? WHERE name = 'upgraded to'", (ids[-1],))
+        db.execute("COMMIT")
+    db.execute("DELETE FROM meta WHERE name IN ('upgrading', 'upgraded to')")

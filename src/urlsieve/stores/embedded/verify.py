@@ -9,7 +9,7 @@ from urlsieve.errors import StoreCorrupt
 from urlsieve.frontier.turn import Place
 from urlsieve.model import Klass, State
 from urlsieve.stores.counting import broken_equalities
-from urlsieve.stores.embedded import seen
+from urlsieve.stores.embedded import packed, seen
 from urlsieve.stores.embedded.ledger import Transaction, scalar
 from urlsieve.stores.embedded.queue import PLACE
 from urlsieve.stores.embedded.sites import site_id
@@ -43,17 +43,22 @@ def _runs(view: seen.Seen) -> Iterator[str]:
             yield f"run {named.name} has {run.count} keys, the ledger says {named.keys}"
 
 
+_KINDS = (1, seen.DONE_WITHOUT_TEXT, seen.KNOWN, seen.DEAD_WITHOUT_TEXT, seen.PACKED)
+
+
 class _Marks:
     """The seen set, enumerated once: marks by kind, those whose text is there, and accepted ones of the sites that have a limit."""
 
     def __init__(self, tx: Transaction, limited: set[int]) -> None:
-        self.by_kind = dict.fromkeys((1, seen.DONE_WITHOUT_TEXT, seen.KNOWN, seen.DEAD_WITHOUT_TEXT), 0)
+        self.by_kind = dict.fromkeys(_KINDS, 0)
         self.of_site = dict.fromkeys(limited, 0)
-        self.matched = 0
+        self.matched = self.twice = 0
+        self.packed = packed.Named({})
         for pairs in seen.scan(tx):
             texts = dict(tx.rows("SELECT id, fp FROM text WHERE id IN", [entry for _, entry in pairs if entry > 0]))
+            self.twice += self.packed.add(entry for _, entry in pairs)
             for fp, entry in pairs:
-                kind = min(entry, 1)
+                kind = min(entry, 1) if entry > seen.PACKED else seen.PACKED
                 self.by_kind[kind] = self.by_kind.get(kind, 0) + 1
                 self.matched += entry > 0 and texts.get(entry) == fp
                 if limited and entry != seen.KNOWN and (site := site_id(fp)) in limited:
@@ -68,12 +73,12 @@ def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
     for state, many in db.execute("SELECT state, count(*) FROM held GROUP BY state"):
         found[State(state).name.lower()] += many
     found["pending"] = scalar(db, "SELECT count(*) FROM pending")
-    unqueued = scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND NOT {_PENDING}")
-    found["done"] = marks.by_kind[seen.DONE_WITHOUT_TEXT] + unqueued
+    unqueued = scalar(db, f"SELECT count(*) FROM text t WHERE {DONE}")
+    found["done"] = marks.by_kind[seen.DONE_WITHOUT_TEXT] + marks.by_kind[seen.PACKED] + unqueued
     found["dead"] += marks.by_kind[seen.DEAD_WITHOUT_TEXT]
     found["known"] = marks.by_kind[seen.KNOWN]
     found["seen"] = sum(marks.by_kind.values())
-    strange = sum(many for kind, many in marks.by_kind.items() if kind < seen.LEAST)
+    strange = sum(many for kind, many in marks.by_kind.items() if kind not in _KINDS)
     if strange:
         yield f"{strange} marks of the seen set mean nothing"
     for klass in Klass:
@@ -81,11 +86,15 @@ def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
     found["sites"] = scalar(db, "SELECT count(*) FROM site")
     found["groups"] = scalar(db, "SELECT count(*) FROM grp")
     found["limits"] = len(limits)
-    found["journaled"] = scalar(db, "SELECT coalesce(sum(length(records)), 0) FROM journal") // 24
+    found["unpacked"] = scalar(db, "SELECT coalesce(sum(length(ids)), 0) FROM finished") // 8
+    found["journaled"] = scalar(db, "SELECT coalesce(sum(length(records)), 0) FROM marks") // 24
     for name, many in found.items():
         if number.get(name, 0) != many:
             yield f"count {name} says {number.get(name, 0)}, there are {many}"
     yield from _pairs(db, marks, found["pending"])
+    if marks.twice:
+        yield f"{marks.twice} slots of kept texts are named by two marks"
+    yield from packed.problems(db, marks.packed, number)
     for site, name, accepted in limits:
         if accepted != marks.of_site[site]:
             yield f"site {name}: its limit counts {accepted} accepted URLs, there are {marks.of_site[site]}"
@@ -93,6 +102,8 @@ def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
 
 _UNHELD = "NOT EXISTS (SELECT 1 FROM held h WHERE h.id = t.id)"
 _PENDING = f"EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON {PLACE} AND p.id = t.id)"
+#: Of `text t`.
+DONE = f"{_UNHELD} AND NOT {_PENDING}"
 
 
 def _pairs(db: sqlite3.Connection, marks: _Marks, pending: int) -> Iterator[str]:
