@@ -70,6 +70,37 @@ def race_push(address: str, count: int, batch: int, moment: float, out: str) -> 
     sieve.close()
 
 
+def page_of(url: str) -> str:
+    """The truth of a made site: sid chooses nothing; m. shows what www. shows, but for every fifth page."""
+    rest, _, query = url.partition("?")
+    host, number = rest.removeprefix("http://").split("/p")
+    shown = host if int(number) % 5 == 0 else host.replace("m.", "www.", 1)
+    return f"{shown}/p{number}" if not query or query.startswith("sid=") else url
+
+
+def spellings(sites: int, pages: int) -> list[str]:
+    every = [(site, host, page) for site in range(sites) for host in ("www", "m") for page in range(pages)]
+    return [f"http://{host}.site{site}.com/p{page}{sid}" for site, host, page in every for sid in ("", "?sid=1", "?sid=2", "?sid=3")]
+
+
+def crawl_under_rules(address: str, seed: int, pause: float, moment: float, out: str) -> None:
+    """Push spellings and take care of pages until then; every fetch is written down before it is settled. A long pause: by the time this
+    worker pushes again, the rules have changed."""
+    rng = random.Random(seed)
+    sieve = urlsieve.open(address)
+    every = spellings(3, 30)
+    while time.time() < moment:
+        report = sieve.push(rng.sample(every, 25))
+        leases = sieve.pop(rng.randrange(1, 30))
+        rows = [{"fetched": lease.url} for lease in leases] + [{"refused": report.reasons}] * bool(report.rejected)
+        append(out, "".join(json.dumps(row) + "\n" for row in rows))
+        time.sleep(pause)
+        for lease in leases:
+            other = lease.url.replace("//m.", "//www.")
+            sieve.done(lease, final_url=other if page_of(other) == page_of(lease.url) else None)
+    sieve.close()
+
+
 def race_pop(address: str, batch: int, moment: float, out: str) -> None:
     """Take and settle until nothing is left."""
     sieve, found = urlsieve.open(address), []
@@ -224,6 +255,7 @@ CALLS = {
         pop_then_die,
         race_push,
         race_pop,
+        crawl_under_rules,
         work,
         push_for_ever,
         churn,

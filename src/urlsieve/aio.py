@@ -27,6 +27,10 @@ from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Outcome, Policy, S
 
 if TYPE_CHECKING:
     from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why
+    from urlsieve.canon import Explanation, Rules
+    from urlsieve.canon.rulebook import Book
+    from urlsieve.explaining import Known
+    from urlsieve.ruling import Applied
     from urlsieve.sieve import Sieve
 
 T = TypeVar("T")
@@ -188,6 +192,30 @@ class AsyncSieve:
 
     async def why(self, site_or_url: str) -> Why:
         return await self._call(self._sieve.why, site_or_url)
+
+    async def explain(self, url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None) -> Explanation:
+        return await self._call(self._sieve.explain, url_a, url_b, base=base)
+
+    async def known(self, url: str | bytes, *, base: str | None = None, variant: bytes = b"") -> Known:
+        return await self._call(self._sieve.known, url, base=base, variant=variant)
+
+    async def rules(self) -> Rules | None:
+        return await self._call(lambda: self._sieve.rules)
+
+    async def rules_history(self) -> Book:
+        return await self._call(self._sieve.rules_history)
+
+    async def apply_rules(self, rules: Rules | str | os.PathLike[str] | None, *, by: str = "", dry_run: bool = False) -> Applied:
+        return await self._call(self._sieve.apply_rules, rules, by=by, dry_run=dry_run)
+
+    async def confirm_rule(self, match: str, *, by: str, evidence: str = "") -> Applied:
+        return await self._call(self._sieve.confirm_rule, match, by=by, evidence=evidence)
+
+    async def suspend_rule(self, match: str, *, by: str, evidence: str = "") -> Applied:
+        return await self._call(self._sieve.suspend_rule, match, by=by, evidence=evidence)
+
+    async def resume_rule(self, match: str, *, by: str, evidence: str = "") -> Applied:
+        return await self._call(self._sieve.resume_rule, match, by=by, evidence=evidence)
 
     async def info(self, url: str | bytes, *, variant: bytes = b"") -> EntryInfo:
         return await self._call(self._sieve.info, url, variant=variant)

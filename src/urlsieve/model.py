@@ -351,6 +351,7 @@ class EntryInfo:
     url: str | bytes | None = None
     reason: str | None = None
     ahead: int | None = None  # pending URLs of its group that come first (counted up to 1,000)
+    level: str | None = None  # what of the seen set answered: table (not in a run yet), runs, imported; server
 
 
 @dataclass(frozen=True, slots=True)

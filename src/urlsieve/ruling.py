@@ -121,11 +121,11 @@ def book_of(store: Store, ruled: Ruled | None = None) -> Book:
 
 
 def _sweep(header: Header, book: Book) -> Sweep:
-    """What the last change of the rules takes back."""
+    """What the last change of the rules makes of the entries that it touches."""
     from urlsieve.canon import rulebook
 
     before = book.former[0][1] if book.former else None
-    touched = rulebook.taken_back(book.rules, before, _switches(header))
+    touched, loosened = rulebook.touched(book.rules, before, _switches(header))
     now = _canonicalizer(header, book.rules)
     then = [_canonicalizer(header, old) for old in {old: None for _, old in book.former}]
 
@@ -141,7 +141,7 @@ def _sweep(header: Header, book: Book) -> Sweep:
             found.append((own, keys.site(i)) if its_text and not keys.status[i] else None)
         return found
 
-    return Sweep(touched.covers, moved)
+    return Sweep(touched.covers, loosened.covers, moved)
 
 
 def same_rules(one: str, other: str) -> bool:
@@ -159,7 +159,8 @@ def same_rules(one: str, other: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What a change of rules did, or would do. touched: matches whose URLs may have other keys; tightened: where more is merged than
-    before, loosened: where less. bound: fetches that it may cost beyond those of pages that were never fetched, at most."""
+    before, loosened: where less. bound: how many pages may be fetched again because of it, at most: those whose text is not kept, for
+    nobody can tell what they are called now; and where less is merged, those that were one and may be two."""
 
     generation: int
     touched: tuple[str, ...]
@@ -181,7 +182,7 @@ def change(store: Store, make: Callable[[Rules | None], Rules | None], changed: 
         applied = _applied(store, before, book)
         if dry or applied.generation == before.generation:
             return applied
-        done = store.replace_rules(book.text, before.generation, _sweep(store.header, book) if applied.loosened else None)
+        done = store.replace_rules(book.text, before.generation, _sweep(store.header, book) if applied.touched else None)
         if done is not None:
             return replace(applied, swept=done)
     raise StoreUnavailable(f"the rules of {store.address} change too often: {MOST_TRIES} times others came first; try again")
@@ -220,8 +221,10 @@ def _applied(store: Store, before: Book, book: Book) -> Applied:
         return Applied(before.generation, (), (), (), 0, Swept())
     new = book.rules or Rules.kept("", "no rules")
     loosened = new.loosens(before.rules)
-    swept = store.sweep_size(_sweep(store.header, book)) if loosened else Swept()
-    return Applied(book.generation, new.touched(before.rules), new.tightens(before.rules), loosened, swept.forgotten + swept.moved, swept)
+    touched = new.touched(before.rules)
+    swept = store.sweep_size(_sweep(store.header, book)) if touched else Swept()
+    bound = swept.forgotten + swept.left + (swept.moved if loosened else 0)
+    return Applied(book.generation, touched, new.tightens(before.rules), loosened, bound, swept)
 
 
 def _check(store: Store, rules: Rules | None) -> None:

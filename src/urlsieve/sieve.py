@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from urlsieve import arguments, checks, deciding, failed, linking, looking, ruling
+from urlsieve import arguments, checks, deciding, explaining, failed, linking, looking, ruling
 from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError
+from urlsieve.explaining import Known
 from urlsieve.keepalive import KeepAlive
 from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
 from urlsieve.moving import arriving, leaving
@@ -21,6 +22,7 @@ from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Store
 
 if TYPE_CHECKING:
+    from urlsieve.canon import Explanation
     from urlsieve.canon.rulebook import Book
     from urlsieve.canon.rules import Rules
 
@@ -267,6 +269,14 @@ class Sieve:
                 spread[i] = bool(flag)
             answers += spread
         return answers
+
+    def explain(self, url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None) -> Explanation:
+        """Which steps change a URL under the store's profile and rules, and of two URLs whether they are one page's, and why."""
+        return explaining.explain(self._store, self._read_rules(), url_a, url_b, base)
+
+    def known(self, url: str | bytes, *, base: str | None = None, variant: bytes = b"") -> Known:
+        """What the store knows of one URL: whether it is seen, which level answered, its entry, other keys of it. InvalidURL."""
+        return explaining.known(self._store, self._read_rules(), url, base=base, variant=variant)
 
     def info(self, url: str | bytes, *, variant: bytes = b"") -> EntryInfo:
         """State, attempts and place of one URL. InvalidURL if it is none."""

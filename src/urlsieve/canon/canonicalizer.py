@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from urlsieve._kernel import Program, RuleTable
     from urlsieve.canon.explanation import Explanation
     from urlsieve.canon.rules import Rules
+    from urlsieve.canon.rulevalues import Rule
 
 Url = str | bytes
 
@@ -174,6 +175,13 @@ class Canonicalizer:
         from urlsieve.canon.explanation import explain
 
         return explain(self, url_a, url_b, base=base)
+
+    def rule_of(self, keys: Keys, i: int) -> "Rule | None":
+        """The site rule that URL i of these keys is under, as the rules have it."""
+        number = keys.rule(i)[0]
+        return (
+            None if number is None or self._compiled is None or self.rules is None else self.rules.source_of(self._compiled.rules[number])
+        )
 
     def name_hash(self, name: str) -> int:
         """SipHash-2-4 of a site's name as a signed 64-bit integer: the site half of its URLs' fingerprints, read as one."""

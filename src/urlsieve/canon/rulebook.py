@@ -53,6 +53,15 @@ class Book:
         }
         return json.dumps(known, ensure_ascii=False)
 
+    def since(self, rule: Rule) -> int:
+        """The first generation of which it can be told that it had this rule, just as it is, and all after it."""
+        found = self.generation
+        for generation, rules in self.former:
+            if rules is None or not any(replace(other, line=rule.line) == rule for other in rules.rules):
+                break
+            found = generation
+        return found
+
     def next(self, rules: Rules | None, changed: Changed) -> Book:
         """The book after a change. Of the sets before, those that can still tell something stay."""
         rules = rules if rules is not None and rules.text else None
@@ -120,15 +129,20 @@ class Asked:
         return self.tightened.covers(host) and not self.loosened.covers(host)
 
 
-def taken_back(rules: Rules | None, former: Rules | None, switches: Sequence[str] = ()) -> Matches:
-    """The sites with fingerprints that may stand for pages which today's rules tell apart and the former did not."""
-    loosened = {one.match for one in (rules or _NONE).differences(former) if one.loosens}
-    targets: set[str] = set()
-    for every in (rules, former):
-        for rule in () if every is None else every.rules:
-            if rule.match in loosened:
-                targets.update(target for _, target in resolved(rule.hosts))
-    return _matches(loosened, targets, switches)
+def touched(rules: Rules | None, former: Rules | None, switches: Sequence[str] = ()) -> tuple[Matches, Matches]:
+    """(the sites of URLs that may have other keys than under the former rules; those of them with keys that may stand for pages which
+    today's rules tell apart and the former did not)."""
+    found = (rules or _NONE).differences(former)
+
+    def covered(matches: set[str]) -> Matches:
+        targets: set[str] = set()
+        for every in (rules, former):
+            for rule in () if every is None else every.rules:
+                if rule.match in matches:
+                    targets.update(target for _, target in resolved(rule.hosts))
+        return _matches(matches, targets, switches)
+
+    return covered({one.match for one in found}), covered({one.match for one in found if one.loosens})
 
 
 def _matches(matches: set[str], sites: Sequence[str] | set[str], switches: Sequence[str]) -> Matches:

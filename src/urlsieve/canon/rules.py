@@ -143,6 +143,10 @@ class Rules:
         """What of a rule, also of one as it is applied, nobody has confirmed."""
         return next((one.proposed for one in self._by_host.get(rule.host, ()) if one.line == rule.line), ())
 
+    def source_of(self, rule: Rule) -> Rule:
+        """The rule of this set that another, as it is applied, was made of."""
+        return next(one for one in self._by_host[rule.host] if one.line == rule.line)
+
     def group_of(self, host: str) -> str | None:
         """The name of the group a host (with or without port) shares its turn with, or None: the most specific match says it."""
         name = ruletable.host_of(host)

@@ -64,22 +64,28 @@ class Kept(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What a change of rules that merges less than before takes back. `covers(site)`: fingerprints of this site may stand for pages that
-    are now told apart. `moved(entries)`: for each its own fingerprint and site under the new rules, None where its text does not account
-    for it."""
+    """What a change of rules makes of the entries of the sites that it touches.
+
+    covers(site): URLs of this site may have other fingerprints than before. moved(entries): for each its own fingerprint and site under the
+    new rules, None where its text does not account for it. forgets(site): fingerprints of this site may stand for pages that are told
+    apart now and were not before: those that no text speaks for are taken back.
+    """
 
     covers: Callable[[str], bool]
+    forgets: Callable[[str], bool]
     moved: Callable[[Sequence[Kept]], list[tuple[bytes, str] | None]]
 
 
 class Swept(NamedTuple):
-    """sites: how many were looked at. forgotten: fingerprints without text that are not seen any more; moved: entries under another
-    fingerprint than before; merged: entries that went because there was one under it already."""
+    """sites: how many were looked at. forgotten: fingerprints that are not seen any more because no text speaks for them; moved: entries
+    under another fingerprint than before; merged: entries that went because there was one under it already; left: without text, as they
+    were."""
 
     sites: int = 0
     forgotten: int = 0
     moved: int = 0
     merged: int = 0
+    left: int = 0
 
 
 class StaleRules(Exception):
@@ -193,8 +199,10 @@ class Store(Protocol):
         """Compare-and-set on the generation, which grows by one; None: it is another than `expected`, nothing was done.
 
         With `sweep`, in the same step (in a sharded store: before anything is accepted under the new rules): of every site that it
-        covers, entries whose text gives another fingerprint move to it, with their state (one that is there already wins, and a lease
-        of the other is lost); those without text, or whose text does not account for them, are forgotten, unless they still wait.
+        covers, entries whose text gives another fingerprint move to it, with their state. Of two that become one a leased one stays, else
+        one that is done, one that waits, one that is dead; one that is there and stays wins. Only one that waits goes so: others stay under
+        their old fingerprint, unless it is of a site that the sweep forgets. Of the sites that it forgets, entries
+        without text, and those whose text does not account for them, are forgotten, unless they still wait.
         """
 
     def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:

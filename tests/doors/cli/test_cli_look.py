@@ -81,7 +81,7 @@ def test_explain_of_what_is_no_url_says_why(cli: Cli) -> None:
 def test_cli_03_explain_with_a_store_adds_seen_state_and_what_is_known(cli: Cli) -> None:
     cli.on("push", "--priority", "P0", stdin="http://example.com/a?utm_source=x")
     (found,) = cli.on("explain", "--json", "http://EXAMPLE.com/a").objects
-    assert (True, "pending", None, None) == tuple(found[name] for name in ("seen", "state", "level", "history"))
+    assert (True, "pending", "table", None) == tuple(found[name] for name in ("seen", "state", "level", "history"))
     assert ("http://example.com/a?utm_source=x", 300) == (found["entry"]["url"], found["entry"]["priority"])
     (found,) = cli.on("explain", "--json", "http://example.com/a", "http://example.com/b").objects
     assert ([True, False], ["pending", "unseen"]) == (found["seen"], found["state"])

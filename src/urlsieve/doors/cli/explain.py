@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urlsieve.doors.cli import failures
 from urlsieve.doors.cli.options import Parser, add_form, add_json, add_store, as_found, open_sieve, usable_base, warn_of
 from urlsieve.doors.cli.output import Output, human, json_line
+from urlsieve.errors import InvalidURL
 
 if TYPE_CHECKING:
     from urlsieve.canon import Explanation
@@ -27,18 +28,21 @@ def run(arguments: list[str]) -> int:
     add_store(parser)
     add_form(parser)
     parser.add_argument("--base", metavar="URL", help="resolves relative URLs")
-    add_json(parser, 'one object: {"same", "steps", "keys"}, with a store also seen, level, state, entry, history')
+    add_json(parser, 'one object: {"same", "steps", "keys"}, with a store also seen, level, state, entry, aliases, history')
     namespace = parser.parse(arguments)
+    from urlsieve.canon import Canonicalizer
+
     base = usable_base(namespace.base)
     urls = [as_found(url) for url in (namespace.url, namespace.other) if url is not None]
     if namespace.store:
+        file, namespace.rules = namespace.rules, None  # a question: it must not become the store's
         with open_sieve(namespace) as sieve:
-            explanation = sieve.canonicalizer.explain(*urls, base=base)
-            found = sieve.canonicalizer.canonicalize_many(urls, base=base)
-            known = [_known(sieve, found.absolute(i) if key is not None else None) for i, key in enumerate(found)]
+            if file is None:
+                explanation = sieve.explain(*urls, base=base)
+            else:
+                explanation = Canonicalizer(profile=sieve.canonicalizer.profile, rules=file).explain(*urls, base=base)
+            known = [_known(sieve, url, base) for url in urls]
     else:
-        from urlsieve.canon import Canonicalizer
-
         form = {"profile": namespace.profile} if namespace.profile else {}
         explanation = Canonicalizer(rules=namespace.rules, **form).explain(*urls, base=base)
         warn_of(namespace.profile)
@@ -47,16 +51,17 @@ def run(arguments: list[str]) -> int:
     return failures.OK
 
 
-def _known(sieve: Sieve, url: str | bytes | None) -> dict[str, Any]:
-    """What the store says of one URL. `level` and `history` are null until those parts are built."""
-    found: dict[str, Any] = {"seen": False, "level": None, "state": None, "entry": None, "history": None}
-    if url is not None:
-        info = sieve.info(url)
-        found["state"] = info.state
-        found["seen"] = info.state != "unseen"
-        if found["seen"]:
-            found["entry"] = {name: _text_of(value) for name, value in asdict(info).items() if name != "state"}
-    return found
+def _known(sieve: Sieve, url: str | bytes, base: str | None) -> dict[str, Any]:
+    """What the store says of one URL. `history` is null until page history is built."""
+    try:
+        told = sieve.known(url, base=base)
+    except InvalidURL:
+        return {"seen": False, "level": None, "state": None, "entry": None, "aliases": [], "history": None}
+    entry = None
+    if told.entry is not None:
+        entry = {name: _text_of(value) for name, value in asdict(told.entry).items() if name not in ("state", "level")}
+    aliases = [alias._asdict() for alias in told.aliases]
+    return {"seen": told.seen, "level": told.level, "state": told.state, "entry": entry, "aliases": aliases, "history": None}
 
 
 def _text_of(value: Any) -> Any:
@@ -78,8 +83,9 @@ def _text(explanation: Explanation, known: list[dict[str, Any]]) -> str:
         if key is None:
             continue
         lines.append(f"in the store: {'seen' if found['seen'] else 'not seen'} {key}")
-        entry = {"state": found["state"], **(found["entry"] or {})}
+        entry = {"state": found["state"], "level": found["level"], **(found["entry"] or {})}
         lines += [f"  {name}: {_shown(name, value)}" for name, value in entry.items() if value is not None]
+        lines += [f"  seen under an earlier key of {alias['site']}: {alias['state']}" for alias in found["aliases"]]
     return "\n".join(lines) + "\n"
 
 

@@ -29,7 +29,7 @@ COMMANDS = {
     "block": "give nothing of a site for a time",
     "unblock": "end a block",
     "failed": "list dead URLs with their reasons, or bring them back",
-    "rules": "check files of site rules",
+    "rules": "check files of site rules; show or change a store's",
     "forget": "make a store forget URLs",
     "purge": "make a store forget whole sites",
     "export": "print everything a store knows, or its URLs",

@@ -1,4 +1,4 @@
-"""Files of site rules go in; what they contain comes out, or every mistake with its file and line."""
+"""Files of site rules go in; what they contain comes out, or every mistake with its file and line; or they become a store's rules."""
 
 from __future__ import annotations
 
@@ -6,33 +6,70 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from urlsieve.doors.cli import failures
-from urlsieve.doors.cli.options import Parser, add_json
+from urlsieve.doors.cli.failures import UsageError
+from urlsieve.doors.cli.options import Parser, add_json, add_store
 from urlsieve.doors.cli.output import Output, human, json_line
 
 if TYPE_CHECKING:
     from urlsieve.canon.rules import Rules
 
 
+ACTIONS = ("check", "show", "apply", "confirm", "suspend", "resume")
+BY_A_PERSON = ("confirm", "suspend", "resume")
+
+
 def run(arguments: list[str]) -> int:
+    namespace = _parser().parse(arguments)
+    action, names = namespace.action, namespace.names
+    if action == "check":
+        if not names:
+            raise UsageError("rules check: name a FILE of site rules")
+        return _check(names, as_json=namespace.json)
+    from urlsieve.doors.cli import storedrules
+
+    if action == "show":
+        if names:
+            raise UsageError(f"rules show: {names[0]!r} is not understood; it shows the rules of a store")
+        return storedrules.show(namespace)
+    if len(names) != 1:
+        raise UsageError(f"rules {action}: name one {'FILE of site rules' if action == 'apply' else 'MATCH of a rule'}")
+    if action in BY_A_PERSON and not namespace.by:
+        raise UsageError(f"rules {action}: say who does it with --by NAME")
+    return storedrules.apply(namespace, names[0]) if action == "apply" else storedrules.mark(namespace, action, names[0])
+
+
+def _parser() -> Parser:
     parser = Parser(
         "rules",
-        "check FILE…: read files of site rules as they are read for use, try each rule on 1,000 made-up URLs, and print\n"
-        "what they contain. "
-        "Mistakes are printed as FILE:LINE: what is wrong and what to write instead; then the exit status is 2.",
+        "check FILE…      read files of site rules as they are read for use, try each rule on 1,000 made-up URLs, print what they contain\n"
+        "show             print the rules of a store\n"
+        "apply FILE       make them the store's rules; first say which sites they touch and what that may cost\n"
+        "confirm MATCH    let a rule do what it only proposes (hosts, https, path_case)\n"
+        "suspend MATCH    as if the rule were not there; resume MATCH: it holds again\n"
+        "MATCH is a rule's match, or its match, a blank and its path. Workers that run learn of new rules at their next push.\n"
+        "Mistakes in a file are printed as FILE:LINE: what is wrong and what to write instead; then the exit status is 2.",
         example="urlsieve rules check rules.toml",
     )
-    parser.add_argument("action", metavar="check", choices=("check",), help="what to do with the files")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="site rules (TOML)")
-    add_json(parser, 'one object per file: {"file", "rules", "applied", "proposed", "suspended", "examples", "digest", "problems", …}')
-    namespace = parser.parse(arguments)
+    parser.add_argument("action", metavar="ACTION", choices=ACTIONS, help=", ".join(ACTIONS))
+    parser.add_argument("names", nargs="*", metavar="FILE|MATCH", help="files of site rules (TOML), or a rule of the store")
+    add_store(parser)
+    parser.add_argument("--by", metavar="NAME", help="who says so: kept with the rules")
+    parser.add_argument("--evidence", metavar="TEXT", default="", help="and why")
+    parser.add_argument("--dry-run", action="store_true", help="apply: only say what it would do")
+    parser.add_argument("--history", action="store_true", help="show: who changed what, and when")
+    add_json(parser, "check: an object per file; show: the rules and their history; else what the change did")
+    return parser
+
+
+def _check(names: list[str], *, as_json: bool) -> int:
     from urlsieve.canon.rules import Rules
 
     output = Output()
     sound = True
-    for name in namespace.files:
+    for name in names:
         rules, problems = Rules.examined(Rules.read(name), name, thorough=True)
         sound = sound and not problems
-        if namespace.json:
+        if as_json:
             told: dict[str, Any] = {"file": name, **(rules.as_dict() if rules is not None else {})}
             output.write(json_line({**told, "problems": [{"line": line, "problem": text} for line, text in problems]}))
         elif rules is not None:

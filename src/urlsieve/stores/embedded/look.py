@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from urlsieve.frontier.turn import Place
@@ -154,6 +155,10 @@ def info(tx: Transaction, fingerprint: bytes) -> EntryInfo:
     entry = seen.find(tx, [fingerprint]).get(fingerprint)
     if entry is None:
         return EntryInfo("unseen")
+    return replace(_info(tx, entry), level=tx.seen.level(fingerprint))
+
+
+def _info(tx: Transaction, entry: int) -> EntryInfo:
     if entry <= seen.PACKED:
         text = packed.read(tx, [entry])[entry]
         return EntryInfo("done", url=text.url, depth=text.depth)

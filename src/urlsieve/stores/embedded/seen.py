@@ -112,6 +112,12 @@ class Seen:
                 run.get_many(fingerprints, values)
         return memoryview(values).cast("q")
 
+    def level(self, fingerprint: bytes) -> str | None:
+        """What answers for it: the table of what is in no run yet, the runs, or nothing."""
+        if memoryview(self._recent.get_many(fingerprint)).cast("q")[0] != ABSENT:
+            return "table"
+        return None if self.entries(fingerprint)[0] == ABSENT else "runs"
+
     def slice(self, start: bytes, limit: int) -> tuple[bytes, bytes | None]:
         """Records from `start` on, at most `limit`, and where to go on."""
         try:

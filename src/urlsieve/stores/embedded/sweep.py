@@ -1,4 +1,4 @@
-"""Rules that merge less than before go in; what they take back is moved to its own fingerprint or forgotten, in one transaction."""
+"""Rules that have changed go in; entries move to the fingerprints they have now, and what no text speaks for is forgotten, in one step."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ class _Plan(NamedTuple):
     gone: _Pairs
     moves: list[_Move]  # no two to one fingerprint, none to one that stays
     merged: _Pairs  # there is an entry where these would go
+    left: int
+
+    def told(self) -> Swept:
+        return Swept(self.sites, len(self.gone), len(self.moves), len(self.merged), self.left)
 
 
 def size(tx: Transaction, sweep: Sweep) -> Swept:
     """What it would do."""
-    plan = _plan(tx, sweep)
-    return Swept(plan.sites, len(plan.gone), len(plan.moves), len(plan.merged))
+    return _plan(tx, sweep).told()
 
 
 def run(tx: Transaction, sweep: Sweep, policy: Policy, now: float, sites: Sites) -> Swept:
@@ -43,7 +46,7 @@ def run(tx: Transaction, sweep: Sweep, policy: Policy, now: float, sites: Sites)
     drop.drop(tx, plan.gone, policy, now)
     drop.drop(tx, plan.merged, policy, now)
     _move(tx, plan.moves, policy, now, sites)
-    return Swept(plan.sites, len(plan.gone), len(plan.moves), len(plan.merged))
+    return plan.told()
 
 
 def _move(tx: Transaction, moves: list[_Move], policy: Policy, now: float, sites: Sites) -> None:
@@ -61,25 +64,39 @@ def _move(tx: Transaction, moves: list[_Move], policy: Policy, now: float, sites
 
 
 def _plan(tx: Transaction, sweep: Sweep) -> _Plan:
-    numbers = [number for number, name in tx.execute("SELECT id, name FROM site").fetchall() if sweep.covers(name)]
+    names = {
+        number: name for number, name in tx.execute("SELECT id, name FROM site").fetchall() if sweep.covers(name) or sweep.forgets(name)
+    }
     gone: _Pairs = []
     wanted: list[_Move] = []
-    for pairs in _of_sites(tx, numbers):
-        forgotten, moves = _judged(tx, sweep, pairs)
-        gone += forgotten
-        wanted += moves
+    left = 0
+    for number, name in names.items():
+        forgets = sweep.forgets(name)
+        for pairs in _of_site(tx, number):
+            moves, unspoken = _judged(tx, sweep, pairs)
+            wanted += moves
+            if forgets:
+                gone += unspoken
+            else:
+                left += len(unspoken)
     leaving = {key for key, _ in gone} | {move.old for move in wanted}
     there = seen.find(tx, list({move.new: None for move in wanted}))
     taken = {key for key, entry in there.items() if key not in leaving and entry != seen.KNOWN}
     spots = queue.locate(tx, [move.entry for move in wanted])
     moves, merged = [], []
     for move in sorted(wanted, key=lambda move: _rank(spots.get(move.entry))):
-        if move.new in taken:
+        if move.new in taken and not _waits(spots.get(move.entry)) and not sweep.forgets(names[site_id(move.old)]):
+            left += 1  # whoever asks for it finds the other; and it is as it was when the rules merge less again
+        elif move.new in taken:
             merged.append((move.old, move.entry))
         else:
             taken.add(move.new)
             moves.append(move)
-    return _Plan(len(numbers), gone, moves, merged)
+    return _Plan(len(names), gone, moves, merged, left)
+
+
+def _waits(spot: queue.Spot | None) -> bool:
+    return spot is not None and spot.state in (State.PENDING, State.DELAYED)
 
 
 def _rank(spot: queue.Spot | None) -> int:
@@ -87,27 +104,26 @@ def _rank(spot: queue.Spot | None) -> int:
     return 1 if spot is None else {State.LEASED: 0, State.PENDING: 2, State.DELAYED: 3}.get(spot.state, 4)
 
 
-def _of_sites(tx: Transaction, numbers: list[int]) -> Iterator[_Pairs]:
+def _of_site(tx: Transaction, number: int) -> Iterator[_Pairs]:
     """In long slices: the URLs of one site lie in many blocks, and each is read once per slice."""
-    for number in numbers:
-        pairs: _Pairs = []
-        for part in seen.of_site(tx, number):
-            pairs += part
-            if len(pairs) >= _LONG_SLICE:
-                yield pairs
-                pairs = []
-        yield pairs
+    pairs: _Pairs = []
+    for part in seen.of_site(tx, number):
+        pairs += part
+        if len(pairs) >= _LONG_SLICE:
+            yield pairs
+            pairs = []
+    yield pairs
 
 
-def _judged(tx: Transaction, sweep: Sweep, pairs: _Pairs) -> tuple[_Pairs, list[_Move]]:
-    """(to forget, to move)."""
+def _judged(tx: Transaction, sweep: Sweep, pairs: _Pairs) -> tuple[list[_Move], _Pairs]:
+    """(to move, those that no text speaks for)."""
     texts = {number: (url, variant or b"") for number, url, variant in tx.rows(_TEXTS, [entry for _, entry in pairs if entry > 0])}
     texts |= {entry: (text.url, text.variant) for entry, text in packed.read(tx, [entry for _, entry in pairs]).items()}
     kept = [(key, entry) for key, entry in pairs if entry in texts]
     owns = sweep.moved([Kept(key, *texts[entry]) for key, entry in kept])
-    gone = [(key, entry) for key, entry in pairs if entry not in texts]
-    unexplained = [pair for pair, own in zip(kept, owns, strict=True) if own is None]
-    waiting = queue.locate(tx, [entry for _, entry in unexplained])
-    gone += [pair for pair in unexplained if pair[1] not in waiting or waiting[pair[1]].state is State.DEAD]
+    unspoken = [(key, entry) for key, entry in pairs if entry not in texts]
+    strange = [pair for pair, own in zip(kept, owns, strict=True) if own is None]
+    waiting = queue.locate(tx, [entry for _, entry in strange])
+    unspoken += [pair for pair in strange if pair[1] not in waiting or waiting[pair[1]].state is State.DEAD]
     moves = [_Move(*pair, *own) for pair, own in zip(kept, owns, strict=True) if own is not None and own[0] != pair[0]]
-    return gone, moves
+    return moves, unspoken

@@ -166,11 +166,11 @@ def info(job: Job, site_name: str, fingerprint: bytes, now: float) -> EntryInfo:
         return EntryInfo("unseen")
     mark = int(answer.values[0])
     if mark in _MARKS:
-        return EntryInfo(_MARKS[mark])
+        return EntryInfo(_MARKS[mark], level="server")
     _, raw, text, record, ahead = answer.values
     body = pack.read_body(text)
     if raw is None:
-        return EntryInfo("done", url=body.url, depth=body.depth)
+        return EntryInfo("done", url=body.url, depth=body.depth, level="server")
     spot = pack.read_spot(raw)
     state = State(spot.state)
     when = None if spot.time is None else spot.time - shift
@@ -187,6 +187,7 @@ def info(job: Job, site_name: str, fingerprint: bytes, now: float) -> EntryInfo:
         body.url,
         spot.tail.decode() or None if state in (State.DELAYED, State.DEAD) else None,
         ahead if state is State.PENDING else None,
+        "server",
     )
 
 
