@@ -24,7 +24,6 @@ LATER = {
 
 #: Tested for what is built, and again when the named issue builds the rest.
 AGAIN = {
-    "C": ["CAN-14", "CAN-26"],  # a confirmed rule in a store; configurable traps
     # a connection cut between any two commands; hot and cold tiers; a restored snapshot; an alarm within a minute; a reserve of memory
     "E": ["ATO-01", "ORD-03", "CRA-09", "SEC-03", "RED-01", "RED-03"],
     "F": ["INC-03", "INC-09", "INC-15"],  # with signatures and rounds

@@ -2,6 +2,7 @@
 
 import pytest
 
+import urlsieve
 from sieve_lab import states, urls_of
 from urlsieve import URLItem
 
@@ -88,3 +89,18 @@ def test_can_28_an_empty_query_and_a_missing_slash_are_the_front_page(sieve):
     assert 1 == news(sieve, "http://example.com?", "http://example.com", "http://example.com/")
     assert ["http://example.com?"] == urls_of(sieve.pop(10))
     assert [True] == sieve.seen(["http://example.com/"])
+
+
+def test_can_14_a_trailing_slash_is_dropped_only_by_a_rule_and_the_store_says_who_confirmed_it(sieve):
+    """CAN-14: by default both are pages; with the rule one is, and the rule lists who looked."""
+    pair = ["http://example.com/feedback/?f=1", "http://example.com/feedback?f=1"]
+    assert ["new", "new"] == sieve.push(pair).verdicts
+    rule = (
+        '[[site]]\nmatch = "other.example"\ntrailing_slash = "strip"\n'
+        'confirmed = { by = "Ann", at = 2026-11-30, evidence = "40 pairs alike" }\n'
+    )
+    sieve.apply_rules(urlsieve.Rules.parse(rule), by="Ann")
+    assert ["new", "seen"] == sieve.push([url.replace("example.com", "other.example") for url in pair]).verdicts
+    assert ["seen", "seen"] == sieve.push(pair).verdicts
+    (confirmed,) = [one.confirmed for one in sieve.rules.rules]
+    assert ("Ann", "40 pairs alike") == (confirmed.by, confirmed.evidence)

@@ -10,7 +10,8 @@ static const char *const HOSTS[] = {"e.com", "www.e.com", "m.e.com", "com", "exa
 static const char *const PATHS[] = {"", "", "", "/a*", "*", "*.*", "/*/b?", "/index.html", "\\*", "/a/*/b/*/c*"};
 static const char *const LINES[] = {"d\tsid", "d\tutm_*", "d\t*a*b?", "d\t*", "k", "k\ta", "k\tb*", "s", "c", "t", "o", "n", "f\t0", "f\t1", "f\t2",
                                     "w\t^(/[^/]*)/.*\t$1", "w\ta\taa", "w\t/\t//", "w\t^/(.*)/(.*)$\t/$2/$1", "w\t.\t$0$0$0", "w\t[A-Z]+\t../",
-                                    "w\t(a*)*b\t%", "w\t%\t%4", "w\t$\t/x", "w\t^\t;jsessionid=0123456789", "w\tx?\t"};
+                                    "w\t(a*)*b\t%", "w\t%\t%4", "w\t$\t/x", "w\t^\t;jsessionid=0123456789", "w\tx?\t",
+                                    "l\t3\t-\t1", "l\t-\t1\t0", "l\t0\t0\t0"};
 static const char *const PARTS[] = {"a", "b", "/", ".", "*", "+", "?", "|", "(", "(?:", ")", "[a-c]", "[^/]", "{2}", "{0,3}", "{2,}", "^", "$", "\\d", "\\.",
                                     "*?", "[", "]", "{", "\\", "(?=", "\xff", "%", "-"};
 

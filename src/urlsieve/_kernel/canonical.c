@@ -105,7 +105,8 @@ enum us_status us_canonicalize(const us_program *program, us_work *work, const u
         if (us_may_have_rule(program->options.rules, site, host)) status = us_apply_rule(&run, key, host);
     }
     if (status == US_OK) status = us_query(&run);
-    if (status == US_OK && (program->options.trap_segments | program->options.trap_repeats | program->options.trap_names)) {
+    if (status == US_OK && (program->options.trap_segments | program->options.trap_repeats | program->options.trap_names |
+                            (run.rule != NULL && (run.rule->flags & US_RULE_TRAPS)))) {
         status = us_check_traps(&run);
     }
     if (status == US_OK) status = fragment(&run, key);

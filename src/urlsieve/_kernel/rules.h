@@ -11,6 +11,7 @@ The lines, fields separated by tabs, a rule and then what it does; a rule of the
     h FROM TO           one site (host[:port]) becomes another
     w REGEX TO          rewrite the path
     f 0|1|2             fragment (enum us_fragment)
+    l N N N             limits against traps instead of the program's: segments, equal segments, equal names; 0: none, -: the program's
     s  https   c  lower-case path   t  no trailing slash   o  keep the parameters' order   n  keep noise names */
 #ifndef US_RULES_H
 #define US_RULES_H
@@ -50,8 +51,11 @@ enum us_rule_flag {
     US_RULE_KEEP = 32,      /* the names are an allow-list */
     US_RULE_FRAGMENT = 64,  /* it has a say in it */
     US_RULE_EXACT = 128,
-    US_RULE_PATH = 256      /* it has a path */
+    US_RULE_PATH = 256,     /* it has a path */
+    US_RULE_TRAPS = 512     /* it has a say in the limits against traps */
 };
+
+#define US_TRAP_UNSAID UINT32_MAX
 
 /* What most URLs of a rule need is in the first 64 bytes. */
 struct us_rule {
@@ -64,6 +68,7 @@ struct us_rule {
     us_host_move *moves;    /* by length and bytes of `from` */
     us_rewrite *rewrites;
     us_glob path;
+    uint32_t traps[3];       /* segments, equal segments, equal names; US_TRAP_UNSAID: the program's */
 };
 
 /* 64 bytes: a host that is not very long is compared where it is found. */

@@ -153,6 +153,28 @@ static const char *add_rewrite(us_rules *rules, us_rule *rule, field pattern, fi
     return NULL;
 }
 
+/* Digits, or - for what the program says. */
+static int read_trap(field text, uint32_t *limit) {
+    *limit = US_TRAP_UNSAID;
+    if (text.length == 1 && text.text[0] == '-') return 1;
+    if (text.length == 0 || text.length > 9) return 0;
+    uint32_t value = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.text[i] < '0' || text.text[i] > '9') return 0;
+        value = 10 * value + (uint32_t)(text.text[i] - '0');
+    }
+    *limit = value;
+    return 1;
+}
+
+static const char *add_traps(us_rule *rule, const field *limits) {
+    for (size_t i = 0; i < 3; i++) {
+        if (!read_trap(limits[i], &rule->traps[i])) return "a limit against traps is a number or -";
+    }
+    rule->flags |= US_RULE_TRAPS;
+    return NULL;
+}
+
 static const char *take(us_rules *rules, const field *fields, size_t count) {
     if (fields[0].length != 1) return "a line begins with one letter";
     const uint8_t letter = fields[0].text[0];
@@ -179,6 +201,8 @@ static const char *take(us_rules *rules, const field *fields, size_t count) {
     } else if (count == 3) {
         if (letter == 'h') return add_move(rules, rule, fields[1], fields[2]);
         if (letter == 'w') return add_rewrite(rules, rule, fields[1], fields[2]);
+    } else if (letter == 'l') {
+        return add_traps(rule, fields + 1);
     }
     return "this line is not understood";
 }

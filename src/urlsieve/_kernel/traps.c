@@ -3,6 +3,7 @@ this costs a few comparisons, as a component shorter than a limit cannot pass it
 #include <string.h>
 
 #include "canonical.h"
+#include "rules.h"
 
 static size_t count_byte(const uint8_t *s, const uint8_t *end, uint8_t byte) {
     size_t count = 0;
@@ -41,21 +42,28 @@ static int repeats_more_than(us_run *run, size_t count, uint32_t limit) {
     return 0;
 }
 
+static uint32_t limit_of(const us_run *run, size_t which, uint32_t general) {
+    const us_rule *rule = run->rule;
+    return rule != NULL && (rule->flags & US_RULE_TRAPS) && rule->traps[which] != US_TRAP_UNSAID ? rule->traps[which] : general;
+}
+
 enum us_status us_check_traps(us_run *run) {
-    const us_options *limits = &run->program->options;
+    const us_options *options = &run->program->options;
+    const uint32_t most_segments = limit_of(run, 0, options->trap_segments), most_repeats = limit_of(run, 1, options->trap_repeats);
+    const uint32_t most_names = limit_of(run, 2, options->trap_names);
     const uint8_t *path = run->path + 1, *path_end = run->query != NULL ? run->query - 1 : run->write;
     const size_t length = (size_t)(path_end - path);
-    if ((limits->trap_segments != 0 && length >= limits->trap_segments) || (limits->trap_repeats != 0 && length >= limits->trap_repeats)) {
+    if ((most_segments != 0 && length >= most_segments) || (most_repeats != 0 && length >= most_repeats)) {
         const size_t segments = count_byte(path, path_end, '/') + 1;
-        if (limits->trap_segments != 0 && segments > limits->trap_segments) return US_TRAP;
-        if (limits->trap_repeats != 0 && segments > limits->trap_repeats) {
+        if (most_segments != 0 && segments > most_segments) return US_TRAP;
+        if (most_repeats != 0 && segments > most_repeats) {
             if (split(run, path, path_end, '/', 0, segments) != 0) return US_NO_MEMORY;
-            if (repeats_more_than(run, segments, limits->trap_repeats)) return US_TRAP;
+            if (repeats_more_than(run, segments, most_repeats)) return US_TRAP;
         }
     }
-    if (limits->trap_names == 0 || run->query == NULL || (size_t)(run->write - run->query) < limits->trap_names) return US_OK;
+    if (most_names == 0 || run->query == NULL || (size_t)(run->write - run->query) < most_names) return US_OK;
     const size_t pieces = count_byte(run->query, run->write, '&') + 1;
-    if (pieces <= limits->trap_names) return US_OK;
+    if (pieces <= most_names) return US_OK;
     if (split(run, run->query, run->write, '&', '=', pieces) != 0) return US_NO_MEMORY;
-    return repeats_more_than(run, pieces, limits->trap_names) ? US_TRAP : US_OK;
+    return repeats_more_than(run, pieces, most_names) ? US_TRAP : US_OK;
 }

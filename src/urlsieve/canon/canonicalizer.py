@@ -72,7 +72,7 @@ class Canonicalizer:
         self.fragment = fragment
         self.encoding = encoding
         self.secret = secret
-        self.traps = traps
+        self.traps = traps if self.rules is None else _over(traps, self.rules.scope.job.traps)
         self._secret = secret.to_bytes(16, "little")
         self._reader = reader_of(self.profile, encoding)
         self._read = self._reader.read
@@ -198,6 +198,15 @@ class Canonicalizer:
     def _absolute(self, url: Url, base: str | None) -> Url:
         usable = None if base is None else self._reader.usable_base(base)
         return url if usable is None else self._reader.absolute(url, usable)
+
+
+def _over(traps: tuple[int, int, int] | None, said: "tuple[tuple[str, int], ...]") -> tuple[int, int, int] | None:
+    """The limits against traps, with those that the rules name for all sites."""
+    if not said:
+        return traps
+    segments, repeats, names = traps or (0, 0, 0)
+    found = {"segments": segments, "repeats": repeats, "names": names, **dict(said)}
+    return found["segments"], found["repeats"], found["names"]
 
 
 def _rules_of(rules: object, profile: str) -> "Rules | None":

@@ -142,10 +142,11 @@ def _step(stage: Stage, before: str, after: str, under: "_Under | None") -> Step
 
 
 def _under(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -> _Under | None:
-    compiled = canonicalizer._compiled
-    if compiled is None:
+    if canonicalizer._compiled is None or canonicalizer.rules is None:
         return None
     on = switched(canonicalizer.profile).on
+    compiled = canonicalizer.rules.compiled(switches=on, limited=False)
+    assert compiled is not None
     mode = profiles.fragment_mode(canonicalizer.profile, canonicalizer.fragment)
     bits = canonicalizer._steps | profiles.steps_of(canonicalizer.profile)
     unlimited = profiles.compile_program(bits, mode, bytes(16), switches=on, rules=compiled.table)

@@ -11,6 +11,7 @@ from urlsieve.canon.switches import nearest
 from urlsieve.canon.tomllines import TomlLines
 from urlsieve.model import Budget
 
+TRAPS: Final = ("segments", "repeats", "names")
 MOST_RULES: Final = 10_000
 MOST_BYTES: Final = 8 << 20
 MOST_NAMES: Final = 64  # of one list of globs
@@ -168,9 +169,10 @@ def _bounds(reader: _Reader, table: Any, *, hosts: bool) -> Bounds:
         reader.say('scope is a table: write [scope], and below it include_hosts = ["example.com"]')
         return Bounds()
     known = _LISTS if hosts else _LISTS[2:]
-    reader.unknown(table, (*known, "depth", "limits"), "[scope]" if hosts else "a site's scope")
+    reader.unknown(table, (*known, "depth", "limits", "traps"), "[scope]" if hosts else "a site's scope")
     lists = {key: reader.take(table, key, _strings, ()) for key in known}
-    return Bounds(**lists, depth=reader.take(table, "depth", _whole), limits=reader.take(table, "limits", _limits, ()))
+    depth, limits = reader.take(table, "depth", _whole), reader.take(table, "limits", _limits, ())
+    return Bounds(**lists, depth=depth, limits=limits, traps=reader.take(table, "traps", _traps, ()))
 
 
 def _groups(reader: _Reader, table: Any) -> list[tuple[str, tuple[str, ...], int]]:
@@ -273,6 +275,17 @@ def _examples(value: Any) -> tuple[tuple[str, str], ...]:
     if not good:
         raise _Wrong('pairs of a URL and its key, as [["https://m.example.com/a?sid=1", "https://www.example.com/a"]]')
     return tuple((found, key) for found, key in value)
+
+
+def _traps(value: Any) -> tuple[tuple[str, int], ...]:
+    if not isinstance(value, dict):
+        raise _Wrong("a table, as { segments = 256, repeats = 8, names = 32 }")
+    for key, number in value.items():
+        if key not in TRAPS:
+            raise _Wrong(f"unknown key {key!r}{nearest(key, TRAPS)}; there are {', '.join(TRAPS)}")
+        if _whole(number) >= 10**9:
+            raise _Wrong(f"{key} is below a thousand million; 0 is no limit")
+    return tuple((key, value[key]) for key in TRAPS if key in value)
 
 
 def _limits(value: Any) -> tuple[tuple[str, Budget], ...]:

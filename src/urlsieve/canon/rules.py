@@ -130,9 +130,10 @@ class Rules:
             groups=len(self.groups),
         )
 
-    def compiled(self, *, switches: tuple[str, ...] = (), proposed: bool = False) -> Compiled | None:
-        """The kernel's table; made once for each way. ConfigError where a switch makes two rules one."""
-        return _compiled(self, switches, proposed)
+    def compiled(self, *, switches: tuple[str, ...] = (), proposed: bool = False, limited: bool = True) -> Compiled | None:
+        """The kernel's table; made once for each way. Not `limited`: without limits against traps. ConfigError where a switch makes two
+        rules one."""
+        return _compiled(self, switches, proposed, limited)
 
     def rules_for(self, host: str) -> list[Rule]:
         """The rules whose match covers a host (without port), the most specific first; those with a path among them."""
@@ -217,5 +218,5 @@ def rules_of(rules: object) -> Rules | None:
 
 
 @lru_cache(maxsize=32)
-def _compiled(rules: Rules, switches: tuple[str, ...], proposed: bool) -> Compiled | None:
-    return ruletable.compile_rules(rules.rules, switches=switches, proposed=proposed)
+def _compiled(rules: Rules, switches: tuple[str, ...], proposed: bool, limited: bool) -> Compiled | None:
+    return ruletable.compile_rules(rules.rules, switches=switches, proposed=proposed, limited=limited)

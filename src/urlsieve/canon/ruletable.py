@@ -21,8 +21,11 @@ class Compiled(NamedTuple):
     switched: tuple[Rule, ...]
 
 
-def compile_rules(rules: Iterable[Rule], *, switches: tuple[str, ...] = (), proposed: bool = False) -> Compiled | None:
-    """None if no rule applies. `proposed`: also what nobody has confirmed. ConfigError where a switch makes two rules one."""
+def compile_rules(
+    rules: Iterable[Rule], *, switches: tuple[str, ...] = (), proposed: bool = False, limited: bool = True
+) -> Compiled | None:
+    """None if no rule applies. `proposed`: also what nobody has confirmed. Not `limited`: without limits against traps. ConfigError where a
+    switch makes two rules one."""
     wanted = [rule if proposed else rule.applied for rule in rules if rule.suspended is None]
     switched = [_switched(rule, switches) for rule in wanted]
     numbered = sorted(zip(switched, wanted, strict=True), key=lambda pair: order_of(pair[0]))
@@ -30,7 +33,7 @@ def compile_rules(rules: Iterable[Rule], *, switches: tuple[str, ...] = (), prop
         _refuse_what_meets(numbered, " and ".join(_hosts_switches(switches)))
     if not numbered:
         return None
-    text = "".join(lines_of(rule) for rule, _ in numbered)
+    text = "".join(lines_of(rule if limited else replace(rule, scope=None)) for rule, _ in numbered)
     return Compiled(RuleTable(text.encode("ascii")), tuple(rule for _, rule in numbered), tuple(rule for rule, _ in numbered))
 
 
@@ -86,6 +89,8 @@ def lines_of(rule: Rule, *, everywhere: bool = False) -> str:
     lines += ["o"] if rule.sort else []
     lines += [] if rule.noise else ["n"]
     lines += [f"f\t{_FRAGMENTS[rule.fragment]}"] if rule.fragment else []
+    traps = dict(rule.scope.traps) if rule.scope is not None else {}
+    lines += [f"l\t{traps.get('segments', '-')}\t{traps.get('repeats', '-')}\t{traps.get('names', '-')}"] if traps else []
     return "\n".join(lines) + "\n"
 
 

@@ -37,6 +37,7 @@ class Bounds:
     exclude_extensions: tuple[str, ...] = ()
     depth: int | None = None
     limits: tuple[tuple[str, Budget], ...] = ()  # site, domain, job, day; in this order
+    traps: tuple[tuple[str, int], ...] = ()  # segments, repeats, names: at most so many in a URL; in this order; 0: any number
 
 
 @dataclass(frozen=True, slots=True)

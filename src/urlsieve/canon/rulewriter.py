@@ -62,6 +62,9 @@ def _bounds(bounds: Bounds) -> Iterator[str]:
         if key == "limits":
             if value:
                 yield f"limits = {{ {', '.join(f'{unit} = {_budget(budget)}' for unit, budget in value)} }}"
+        elif key == "traps":
+            if value:
+                yield f"traps = {{ {', '.join(f'{name} = {number}' for name, number in value)} }}"
         elif key == "depth":
             if value is not None:
                 yield f"depth = {value}"

@@ -26,7 +26,7 @@ class Scope:
                 self._by_host.setdefault(rule.host, []).append(rule)
         every = [job, *(rule.scope for those in self._by_host.values() for rule in those if rule.scope is not None)]
         self._host_of = lru_cache(maxsize=65_536)(self._of_host)
-        self.narrows = any(replace(bounds, limits=()) != _NO_BOUNDS for bounds in every)
+        self.narrows = any(replace(bounds, limits=(), traps=()) != _NO_BOUNDS for bounds in every)
         """Whether there is anything that `verdict` refuses."""
 
     def verdict(self, key: str, depth: int = 0) -> str | None:

@@ -43,8 +43,8 @@ def stages(canonicalizer: "Canonicalizer", rule: Rule | None, *, path_stays: boo
     steps, keys = canonicalizer._steps, set[str]()
     switches: tuple[str, ...] = ()
 
-    def program(fragment: int, traps: tuple[int, int, int] = (0, 0, 0), *, last: bool = False) -> Program:
-        table = None if rule is None else _table(rule, keys, last=last)
+    def program(fragment: int, traps: tuple[int, int, int] = (0, 0, 0), *, last: bool = False, limited: bool = False) -> Program:
+        table = None if rule is None else _table(rule, keys, last=last, limited=limited)
         return profiles.compile_program(steps, fragment, bytes(16), traps, switches=switches, rules=table)
 
     yield Stage("parse", program(keep))
@@ -69,7 +69,7 @@ def stages(canonicalizer: "Canonicalizer", rule: Rule | None, *, path_stays: boo
     mode = profiles.fragment_mode(canonicalizer.profile, canonicalizer.fragment)
     of_rule = rule if rule is not None and rule.fragment is not None else None
     yield Stage("fragment", program(mode, last=True), of_rule)
-    yield Stage("limits", program(mode, canonicalizer.traps or (0, 0, 0), last=True))
+    yield Stage("limits", program(mode, canonicalizer.traps or (0, 0, 0), last=True, limited=True))
 
 
 def _foreign(canonicalizer: "Canonicalizer") -> Iterator[Stage]:
@@ -80,10 +80,12 @@ def _foreign(canonicalizer: "Canonicalizer") -> Iterator[Stage]:
     yield Stage("limits", profiles.compile_program(bits, drop, bytes(16), canonicalizer.traps or (0, 0, 0), form))
 
 
-def _table(rule: Rule, keys: set[str], *, last: bool) -> RuleTable:
+def _table(rule: Rule, keys: set[str], *, last: bool, limited: bool) -> RuleTable:
     """Only these keys of the rule, and what it says of noise and order, which are no steps of its own."""
     off = {"hosts": (), "https": None, "rewrite": (), "path_case": None, "trailing_slash": None, "drop": (), "keep": None}
     part = replace(rule, **{key: value for key, value in off.items() if key not in keys})  # type: ignore[arg-type]
     if not last:
         part = replace(part, fragment=None)
+    if not limited:
+        part = replace(part, scope=None)
     return RuleTable(lines_of(part, everywhere=True).encode("ascii"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from urlsieve.canon import Canonicalizer, canonicalize
-from urlsieve.errors import InvalidURL
+from urlsieve.canon import Canonicalizer, Rules, canonicalize
+from urlsieve.errors import ConfigError, InvalidURL
 
 HEAD = "http://e.com/"
 LIMIT = 65_536
@@ -72,6 +72,62 @@ def test_many_parameters_of_few_names_keep_their_order_within_a_name() -> None:
     pairs = [f"{'abc'[(i * 7) % 3]}={i}" for i in range(500)]
     wanted = sorted(pairs, key=lambda pair: pair[0])  # stable, as the form must be
     assert HEAD + "?" + "&".join(wanted) == Canonicalizer().canonicalize(HEAD + "?" + "&".join(pairs))
+
+
+RULES = """
+[scope]
+traps = { segments = 20, names = 3 }
+
+[[site]]
+match = "e.com"
+[site.scope]
+traps = { segments = 0, repeats = 5 }
+
+[[site]]
+match = "deep.e.com"
+path = "/archive/*"
+drop = ["sid"]
+[site.scope]
+traps = { names = 6 }
+"""
+
+
+def test_can_26_the_rules_say_the_limits_of_all_sites_and_of_one() -> None:
+    """CAN-26: what is a trap on most sites is an archive on one, and the other way round."""
+    canon = Canonicalizer(rules=Rules.parse(RULES), traps=(256, 8, 32))
+    assert (20, 8, 3) == canon.traps
+    names = "?" + "&".join(["v=1"] * 4)
+
+    def path(count: int, segment: str = "s{}") -> str:
+        return "/" + "/".join(segment.format(i) for i in range(count))
+
+    for url, word in (
+        ("http://other.com" + path(20), None),
+        ("http://other.com" + path(21), "trap"),
+        ("http://other.com/" + names, "trap"),
+        ("http://e.com" + path(300), None),
+        ("http://a.e.com" + path(300), None),
+        ("http://e.com" + path(6, "x"), "trap"),
+        ("http://e.com" + path(5, "x"), None),
+        ("http://e.com/" + names, "trap"),
+        ("http://deep.e.com/archive" + path(3) + names, None),
+        ("http://deep.e.com/archive/" + names + "&v=2&v=3&v=4", "trap"),
+        ("http://deep.e.com/archive" + path(20), "trap"),
+        ("http://deep.e.com/" + names, "trap"),
+    ):
+        assert word == reason(canon, url), url
+        told = canon.explain(url)
+        assert (None if word is None else "limits") == (told.steps[0][-1].name if told.steps[0] and told.key is None else None)
+    assert 1 == Rules.parse(Rules.parse(RULES).text).scope.job.traps[0][1] // 20
+    without = Canonicalizer(rules=Rules.parse(RULES))
+    assert "trap" == reason(without, "http://other.com" + path(21))
+    assert None is reason(without, "http://other.com" + path(15, "x"))
+
+
+@pytest.mark.parametrize("value", ["{ segment = 3 }", "{ segments = -1 }", "{ segments = 1000000000 }", "5", '{ names = "3" }'])
+def test_limits_that_make_no_sense_are_refused_with_their_line(value: str) -> None:
+    with pytest.raises(ConfigError, match="rules:2: traps"):
+        Rules.parse(f"[scope]\ntraps = {value}\n")
 
 
 TRAPS = Canonicalizer(traps=(256, 8, 32))
