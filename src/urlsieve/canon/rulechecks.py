@@ -110,6 +110,11 @@ def _host_map(rule: Rule) -> Iterator[str]:
 def _rewrites(rule: Rule) -> Iterator[str]:
     size = 0
     for rewrite in rule.rewrite:
+        odd = next((c for c in rewrite.re if not (c.isascii() and c.isprintable())), None)
+        if odd is not None:
+            spelt = "".join(f"%{byte:02X}" for byte in odd.encode("utf-8", "surrogatepass"))
+            yield f"rewrite: re = {rewrite.re!r}: paths are printable ASCII; write others as %XX: (?:{spelt}) for {odd!r}, not in [ ]"
+            continue
         try:
             regex = Regex(rewrite.re.encode("utf-8", "surrogatepass"))
         except ValueError as error:
