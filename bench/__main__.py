@@ -9,6 +9,7 @@ BENCHES = {
     "embedded": "the embedded store against plain SQLite",
     "scrapy_door": "Scrapy on the embedded store against Scrapy in memory",
     "redis": "the Redis store against scrapy-redis",
+    "text": "texts of done URLs in the embedded store against rows of SQLite, in bytes per URL",
     "runs": "the kernel's map and sorted runs against a dict and a SQLite B-tree",
 }
 

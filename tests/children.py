@@ -18,7 +18,7 @@ from typing import Any
 import urlsieve
 import urlsieve.sieve
 from urlsieve import opening
-from urlsieve.stores.embedded import merging, upgrading
+from urlsieve.stores.embedded import merging, packing, upgrading
 
 
 def append(path: str, text: str) -> None:
@@ -160,6 +160,36 @@ def churn_runs(address: str, hosts: int) -> None:
     churn(address, hosts)
 
 
+def churn_texts(address: str, hosts: int) -> None:
+    """The same with texts that are packed all the time, in small blocks, and done URLs that return or are forgotten."""
+    packing.BATCH, packing.KEPT, packing.REST, packing.SLOTS, packing._AGAIN = 24, 8, 0.0, 8, 1
+    merging.LONGEST_JOURNAL = 300
+    rng = random.Random(os.getpid())
+    with urlsieve.open(address) as sieve:
+        while True:
+            number = rng.randrange(100_000)
+            sieve.push([f"http://h{n % hosts}.example/{n}" for n in range(number, number + 30)])
+            sieve.done(sieve.pop(25))
+            known = [f"http://h{n % hosts}.example/{n}" for n in range(number, number + 30, 7)]
+            sieve.push(known[:2], mode="again")
+            sieve.forget(known[2:])
+
+
+def pack_and_die(address: str, at: int) -> None:
+    """Killed before the `at`-th statement of packing; its status is 0 when there are not so many."""
+    left = [at]
+
+    def each(sql: str) -> None:
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store = opening.open(address)._store
+    store._ledger._db.set_trace_callback(each)  # type: ignore[attr-defined]
+    store.pack()  # type: ignore[attr-defined]
+    os._exit(0)
+
+
 def push_until_ctrl_c(address: str, first: int) -> None:
     merging.LONGEST_JOURNAL = 20
     try:
@@ -260,6 +290,8 @@ CALLS = {
         push_for_ever,
         churn,
         churn_runs,
+        churn_texts,
+        pack_and_die,
         back_up,
         restore,
         restore_and_die,

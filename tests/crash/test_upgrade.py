@@ -15,7 +15,7 @@ from golden_maker import SECRET, found
 from sieve_lab import check_conservation, drain, states
 from urlsieve import StoreMismatch, StoreUnavailable, opening, testing
 from urlsieve.stores.embedded import upgrading
-from urlsieve.stores.embedded.verify import DONE
+from urlsieve.stores.embedded.queue import DONE
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -115,8 +115,9 @@ def test_an_upgrade_goes_on_where_it_was(old, monkeypatch, kill_after):
 
 @pytest.mark.slow
 @pytest.mark.crash
-def test_an_upgrade_may_be_killed_at_any_moment(old, zygote, fast_path):
-    place, content = old
+@pytest.mark.parametrize("schema", [1, 2])
+def test_an_upgrade_may_be_killed_at_any_moment(zygote, fast_path, schema):
+    place, content = GOLDEN / f"embedded-{schema}", json.loads((GOLDEN / f"embedded-{schema}.json").read_text(encoding="utf-8"))
     rng = random.Random(3)
     for number in range(12):
         copy = fast_path / f"copy{number}"
@@ -128,6 +129,47 @@ def test_an_upgrade_may_be_killed_at_any_moment(old, zygote, fast_path):
                 break
         opening.upgrade(copy)
         check_content(copy, content)
+
+
+@pytest.mark.parametrize("kill_at", range(1, 30, 3))
+def test_an_upgrade_from_schema_2_goes_on_where_it_was_and_lists_all_that_is_done(fast_path, monkeypatch, kill_at):
+    place, content = fast_path / "made", json.loads((GOLDEN / "embedded-2.json").read_text(encoding="utf-8"))
+    shutil.copytree(GOLDEN / "embedded-2", place)
+    monkeypatch.setattr(upgrading, "MOST_FINISHED", 40)
+    left = [kill_at]
+
+    class Interrupted(sqlite3.Connection):
+        def execute(self, sql, *parameters):
+            left[0] -= sql.startswith(("BEGIN", "INSERT", "UPDATE", "COMMIT", "ALTER"))
+            if not left[0]:
+                left[0] = -1
+                raise KeyboardInterrupt
+            return super().execute(sql, *parameters)
+
+    real = sqlite3.connect
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", lambda *args, **options: real(*args, **options, factory=Interrupted))
+        with pytest.raises(KeyboardInterrupt):
+            opening.upgrade(place)
+    assert schema_in_head(place) in (2, 3)
+    with pytest.raises(StoreMismatch, match="upgrade --store"):
+        urlsieve.open(place)
+    assert (2, 3) == opening.upgrade(place)
+    with testing.open(place, clock=testing.VirtualClock(content["now"]), create=False) as sieve:
+        sieve._store.pack()
+        with sieve._store._ledger.read() as db:
+            assert (0,) == db.execute("SELECT count(*) FROM text t WHERE " + DONE).fetchone()
+    check_content(place, content)
+
+
+def test_a_worker_of_schema_2_that_is_still_connected_takes_no_packed_url_for_a_new_one(fast_path):
+    place = fast_path / "made"
+    shutil.copytree(GOLDEN / "embedded-2", place)
+    with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as worker:
+        assert worker.execute("SELECT max(id) FROM journal").fetchone()
+        opening.upgrade(place)
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):  # what it asks before anything else
+            worker.execute("SELECT coalesce((SELECT max(id) FROM journal), 0)")
 
 
 def test_a_newer_store_is_refused_clearly(old):

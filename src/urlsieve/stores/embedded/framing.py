@@ -72,8 +72,10 @@ def _planes(numbers: Sequence[int]) -> bytes:
     return b"".join(raw[byte::8] for byte in range(8))
 
 
-def _numbers(planes: bytes) -> tuple[int, ...]:
+def _numbers(planes: bytes) -> Sequence[int]:
     many = len(planes) // 8
+    if planes.count(0, many) == 7 * many:  # most columns have small numbers only
+        return planes[:many]
     raw = bytearray(len(planes))
     for byte in range(8):
         raw[byte::8] = planes[byte * many : (byte + 1) * many]
@@ -106,9 +108,10 @@ class Block:
             raise Damaged(str(error)) from error
         self._lengths, self._kinds, self._numbers, self._priorities, self._depths, variants = columns
         at = ends[-1] + 8 * groups
-        self._urls = list(accumulate((max(length, 0) for length in self._lengths), initial=at))
+        filled = self._lengths if min(self._lengths, default=0) >= 0 else [max(length, 0) for length in self._lengths]
+        self._urls = list(accumulate(filled, initial=at))
         self._variants = list(accumulate(variants, initial=self._urls[-1]))
-        fit = all(0 <= number < max(groups, 1) for number in self._numbers) and min(variants, default=0) >= 0
+        fit = 0 <= min(self._numbers, default=0) <= max(self._numbers, default=0) < max(groups, 1) and min(variants, default=0) >= 0
         if self._variants[-1] != len(self._raw) or not fit:
             raise Damaged("its parts do not fit")
 

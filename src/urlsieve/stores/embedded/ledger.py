@@ -92,6 +92,7 @@ class Transaction:
         self.finished: list[int] = []  # rows of text that became done
         self.freed = False  # whether slots of blocks are no longer in use
         self.waited = waited  # seconds between the call and its turn to write: the caller's `now` is older by so much
+        self.where = view.where
         self.execute = db.execute
         self.executemany = db.executemany
         self.after_commit: list[Callable[[], None]] = []

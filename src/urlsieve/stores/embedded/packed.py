@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from urlsieve.errors import StoreCorrupt
@@ -20,6 +21,10 @@ from urlsieve.stores.embedded.seen import PACKED
 _OVERHEAD = 40 + PAGE_SIZE // 2
 #: Newest rows of text that are looked at, to say how long one is.
 _SAMPLE = 100
+
+
+#: Whatever damage has made of their types.
+_BLOCK = "CAST(checksum AS BLOB), CAST(data AS BLOB)"
 
 
 def entry_of(block: int, slot: int) -> int:
@@ -48,39 +53,38 @@ def read(tx: Transaction, entries: Iterable[int]) -> dict[int, Text]:
     """entry → text, of those whose text is in a block. StoreCorrupt for what a mark names and is not there."""
     found = {}
     for number, slots in by_block(entries).items():
-        block = load(tx.db, number)
-        for slot in slots:
-            found[entry_of(number, slot)] = _text(block, number, slot)
+        with _named(tx, number):
+            block = load(tx.db, number)
+            for slot in slots:
+                text = block.text(slot)
+                if text is None:
+                    raise Damaged(f"slot {slot} is empty")
+                found[entry_of(number, slot)] = text
     return found
 
 
 def load(db: sqlite3.Connection, number: int) -> Block:
-    row = db.execute("SELECT checksum, data FROM packed WHERE block = ?", (number,)).fetchone()
+    row = db.execute(f"SELECT {_BLOCK} FROM packed WHERE block = ?", (number,)).fetchone()
     if row is None:
-        raise StoreCorrupt(f"block {number} of the kept texts is missing: {_ADVICE}")
+        raise Damaged("it is missing")
     return opened(number, *row)
 
 
 def opened(number: int, mark: bytes, data: bytes) -> Block:
     if mark != checksum(number, data):
-        raise StoreCorrupt(f"block {number} of the kept texts is damaged: {_ADVICE}")
+        raise Damaged("its checksum is another")
+    return Block(data)
+
+
+@contextmanager
+def _named(tx: Transaction, number: int) -> Iterator[None]:
     try:
-        return Block(data)
+        yield
     except Damaged as error:
-        raise StoreCorrupt(f"block {number} of the kept texts is damaged ({error}): {_ADVICE}") from error
-
-
-def _text(block: Block, number: int, slot: int) -> Text:
-    try:
-        text = block.text(slot)
-    except Damaged as error:
-        raise StoreCorrupt(f"block {number} of the kept texts is damaged ({error}): {_ADVICE}") from error
-    if text is None:
-        raise StoreCorrupt(f"block {number} of the kept texts has nothing in slot {slot}: {_ADVICE}")
-    return text
-
-
-_ADVICE = "run verify, restore a backup"
+        raise StoreCorrupt(
+            f"block {number} of the texts of done URLs of {tx.where} is damaged ({error}): nothing was answered from it; run verify, "
+            "restore a backup"
+        ) from error
 
 
 # -- written
@@ -143,8 +147,9 @@ def sparse(db: sqlite3.Connection) -> int | None:
 def rewrite(tx: Transaction, number: int) -> None:
     """Without what is gone; what stays keeps its slot. A block of nothing goes."""
     bits = gone(tx.db, number)
-    block = load(tx.db, number)
-    texts = [None if bits >> slot & 1 else _text(block, number, slot) for slot in range(len(block))]
+    with _named(tx, number):
+        block = load(tx.db, number)
+        texts = [None if bits >> slot & 1 else block.text(slot) for slot in range(len(block))]
     if any(text is not None for text in texts):
         _write(tx, number, pack(texts))
         tx.execute("UPDATE slots SET freed = 0 WHERE block = ?", (number,))
@@ -187,30 +192,30 @@ class Named(NamedTuple):
 
 def problems(db: sqlite3.Connection, named: Named, number: dict[str, int]) -> Iterator[str]:
     """Every block is whole, and has what the seen set names, and nothing else that counts."""
-    live = total = 0
-    rows = db.execute("SELECT p.block, p.checksum, p.data, s.live, s.gone FROM packed p LEFT JOIN slots s ON s.block = p.block ORDER BY 1")
+    total = 0
+    rows = db.execute(f"SELECT block, {_BLOCK}, live, gone FROM packed LEFT JOIN slots USING (block) ORDER BY 1")
     there = set()
     for block_number, mark, data, its_live, its_gone in rows:
         there.add(block_number)
         total += len(data) + _OVERHEAD
-        live += its_live or 0
         wanted = named.slots.get(block_number, 0)
         try:
             block = opened(block_number, mark, data)
             filled = sum(1 << slot for slot in range(len(block)) if block.text(slot) is not None)
-        except (StoreCorrupt, Damaged) as error:
-            yield str(error) if isinstance(error, StoreCorrupt) else f"block {block_number} of the kept texts is damaged ({error})"
+        except Damaged as error:
+            yield f"block {block_number} of texts is damaged ({error}), {wanted.bit_count()} of it are named"
             continue
         if lacks := (wanted & ~filled).bit_count():
-            yield f"block {block_number} of the kept texts lacks {lacks} of the {wanted.bit_count()} that are named"
+            yield f"block {block_number} of texts lacks {lacks} of the {wanted.bit_count()} that are named"
         if its_live is None:
-            yield f"block {block_number} of the kept texts has no row of its slots"
+            yield f"block {block_number} of texts has no row of its slots"
         elif its_live != wanted.bit_count() or filled & ~int.from_bytes(its_gone, "little") != wanted:
-            yield f"block {block_number} of the kept texts has {its_live} slots in use, {wanted.bit_count()} are named"
+            yield f"block {block_number} of texts has {its_live} slots in use, {wanted.bit_count()} are named"
     for lost in sorted(named.slots.keys() - there):
-        yield f"block {lost} of the kept texts is missing, {named.slots[lost].bit_count()} of it are named"
-    if number.get("packed", 0) != sum(bits.bit_count() for bits in named.slots.values()):
-        yield f"count packed says {number.get('packed', 0)}, there are {sum(bits.bit_count() for bits in named.slots.values())}"
+        yield f"block {lost} of texts is missing, {named.slots[lost].bit_count()} of it are named"
+    every = sum(bits.bit_count() for bits in named.slots.values())
+    if number.get("packed", 0) != every:
+        yield f"count packed says {number.get('packed', 0)}, there are {every}"
     if number.get("packed_bytes", 0) != total:
         yield f"count packed_bytes says {number.get('packed_bytes', 0)}, there are {total}"
     stray = scalar(db, "SELECT count(*) FROM slots WHERE block NOT IN (SELECT block FROM packed)")

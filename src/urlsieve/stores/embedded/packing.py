@@ -31,18 +31,14 @@ BATCH = 4 * SLOTS
 KEPT = 4096
 #: A process that ends packs a batch before it goes if so many wait: otherwise short-lived ones would pile them up.
 MOST_LEFT = 16 * BATCH
-#: Between two steps it rests for so many times as long as the step took, so that writers lose a few percent of their time at most.
-REST = 20.0
+#: Where others write, it rests between two steps for so many times as long as the step took: they lose a few percent of their time.
+REST = 40.0
 _AGAIN = 1024
 _FAILURES = (UrlsieveError, OSError, MemoryError, RuntimeError)
 
 
-class _Row(NamedTuple):
-    """A row of text that is done."""
-
-    id: int
-    fp: bytes
-    text: Text
+#: id, fingerprint, URL, group, priority, depth, variant of a row of text that is done.
+_Row = tuple[int, bytes, str | bytes, int, int, int, bytes | None]
 
 
 class _Hints(NamedTuple):
@@ -98,22 +94,34 @@ class Packing:
         except _FAILURES as error:
             self.trouble = f"texts could not be packed: {error}"
 
-    def pack(self, *, kept: int = 0) -> None:
-        """At once, all but about so many of the newest; nothing if another opener is at it."""
-        self._steps(kept, 0.0)
+    def pack(self) -> bool:
+        """All of them, at once. False: another opener is at it."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._stop.clear()
+        return self._steps(0, 0.0)
 
-    def _steps(self, kept: int, rest: float) -> None:
+    def _steps(self, kept: int, rest: float) -> bool:
         """One opener at a time: two would do the same, and one of them for nothing."""
         lock = self._shelf.alone("pack")
         if lock is None:
-            return
+            return False
         with closing(lock):
             least = BATCH if kept else 1
             while not self._stop.is_set():
                 began = time.monotonic()
                 if not (self._waiting() >= kept + least and self._step()) and not self._mend():
-                    return
-                self._stop.wait(rest * (time.monotonic() - began))
+                    break
+                if rest:
+                    self._rest(time.monotonic() - began, rest)
+        return True
+
+    def _rest(self, took: float, times: float) -> None:
+        """As long as the step took, and where others wrote meanwhile so many times as long."""
+        before = self._ledger.changed()
+        if not self._stop.wait(took) and self._ledger.changed() != before:
+            self._stop.wait((times - 1.0) * took)
 
     # -- one batch
 
@@ -123,17 +131,21 @@ class Packing:
         if not hints.rows:
             return False
         rows = self._read(hints.ids())
-        rows.sort(key=lambda row: (row.fp[:8], _bytes(row.text.url)))
-        blocks = [packed.Made.of([row.text for row in part]) for part in parts(rows)]
+        rows.sort(key=lambda row: (row[1][:8], _bytes(row[2])))
+        blocks = [(part, _made(part)) for part in parts(rows)]
         with self._writing() as tx:
             first, last = hints.rows[0][0], hints.rows[-1][0]
             if tx.execute(_HINTS_BETWEEN, (first, last)).fetchall() != hints.rows:
                 return False
-            there = {row.id: row for row in _done(tx, [row.id for row in rows])}
-            for part, made in zip(parts(rows), blocks, strict=True):
-                same = [row for row in part if there.get(row.id) == row]
-                self._put(tx, same, made if len(same) == len(part) else packed.Made.of([row.text for row in same]))
-            gone = sorted(row.id for row in rows if there.get(row.id) == row)
+            there = set(_done(tx, sorted(row[0] for row in rows)))
+            gone = []
+            for part, made in blocks:
+                same = [row for row in part if row in there]
+                if same:
+                    entries = packed.add(tx, made if len(same) == len(part) else _made(same))
+                    seen.assign(tx, [(entry, row[1]) for entry, row in zip(entries, same, strict=True)])
+                    gone += [row[0] for row in same]
+            gone.sort()  # neighbours lie on one page
             for table in ("text", "extra"):
                 tx.change(f"DELETE FROM {table} WHERE id IN", gone)
             tx.execute("DELETE FROM finished WHERE id BETWEEN ? AND ?", (first, last))
@@ -158,10 +170,6 @@ class Packing:
             with self._ledger.look() as tx:
                 rows += _done(tx, ids[start : start + SLOTS])
         return rows
-
-    def _put(self, tx: Transaction, rows: Sequence[_Row], made: packed.Made) -> None:
-        if rows:
-            seen.assign(tx, list(zip(packed.add(tx, made), [row.fp for row in rows], strict=True)))
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
@@ -206,13 +214,19 @@ _HINTS = "SELECT id, ids FROM finished ORDER BY id LIMIT ?"
 _HINTS_BETWEEN = "SELECT id, ids FROM finished WHERE id BETWEEN ? AND ? ORDER BY id"
 
 
+_DONE = (
+    "SELECT t.id, t.fp, t.url, t.grp, t.priority, t.depth, (SELECT x.variant FROM extra x WHERE x.id = t.id) FROM text t "
+    f"WHERE {queue.DONE} AND t.id IN"
+)
+
+
 def _done(tx: Transaction, ids: Sequence[int]) -> list[_Row]:
     """Those that are there and done, as they are now."""
-    undone = queue.locate(tx, ids)
-    variants = dict(tx.rows("SELECT id, variant FROM extra WHERE id IN", ids))
-    rows = tx.rows("SELECT id, fp, url, grp, priority, depth FROM text WHERE id IN", [number for number in ids if number not in undone])
-    found = {row[0]: _Row(row[0], row[1], Text(row[2], row[3], row[4], row[5], variants.get(row[0]) or b"")) for row in rows}
-    return list(found.values())
+    return list(dict.fromkeys(tx.rows(_DONE, ids)))  # once each, where `rows` fills up a chunk
+
+
+def _made(rows: Sequence[_Row]) -> packed.Made:
+    return packed.Made.of([Text(row[2], row[3], row[4], row[5], row[6] or b"") for row in rows])
 
 
 def _bytes(url: str | bytes) -> bytes:

@@ -18,6 +18,10 @@ from urlsieve.stores.embedded.ledger import Transaction
 
 #: Where a URL of `text t`, with `moved m` if it has such a row, stands in `pending p`.
 PLACE = "p.grp = t.grp AND p.class = coalesce(m.class, 0) AND p.np = coalesce(m.np, -t.priority) AND p.seq = coalesce(m.seq, t.id)"
+#: Of `text t` …
+UNHELD = "NOT EXISTS (SELECT 1 FROM held h WHERE h.id = t.id)"
+IS_PENDING = f"EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON {PLACE} AND p.id = t.id)"
+DONE = f"{UNHELD} AND NOT {IS_PENDING}"
 _INSERT_TEXT = "INSERT INTO text (id, fp, url, grp, priority, depth) VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_PENDING = "INSERT INTO pending (grp, class, np, seq, id, since) VALUES (?, ?, ?, ?, ?, ?)"
 

@@ -56,7 +56,7 @@ class Seen:
     """This process's view of the set. The ledger's thread lock guards it."""
 
     def __init__(self, shelf: Shelf, where: str) -> None:
-        self.shelf, self._where = shelf, where
+        self.shelf, self.where = shelf, where
         self._recent = FingerprintMap()
         self._sorted: bytes | None = b""
         self._read_to = 0
@@ -77,7 +77,7 @@ class Seen:
                 return
             except (FileNotFoundError, NotADirectoryError) as error:
                 if writing or attempt == _LONGEST_MISS - 1:
-                    raise StoreCorrupt(f"the run {error.filename} of the store {self._where} is missing: restore a backup") from error
+                    raise StoreCorrupt(f"the run {error.filename} of the store {self.where} is missing: restore a backup") from error
                 db.execute("ROLLBACK")
                 db.execute("BEGIN")
 
@@ -94,7 +94,7 @@ class Seen:
         if last > self._read_to:
             for number, mark, records in db.execute(_JOURNAL, (self._read_to,)):
                 if mark != checksum(records):
-                    raise StoreCorrupt(f"row {number} of the journal of {self._where} is damaged: run verify, restore a backup")
+                    raise StoreCorrupt(f"row {number} of the journal of {self.where} is damaged: run verify, restore a backup")
                 self._recent.set_many(records)
                 self._read_to, self._sorted = number, None
 
@@ -123,7 +123,7 @@ class Seen:
         try:
             return merge_records([self.recent(), *(run for _, run in self.runs)], start, limit, tombstones=False)
         except ValueError as error:
-            raise damaged(self._where, error) from error
+            raise damaged(self.where, error) from error
 
     @contextmanager
     def _reading(self, named: Named) -> Iterator[None]:

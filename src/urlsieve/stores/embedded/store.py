@@ -372,9 +372,10 @@ class EmbeddedStore:
             raise ConfigError("a store in memory has no backup: export it")
         copies.backup(self._directory, Path(place).absolute())
 
-    def pack(self) -> None:
-        """Texts of done URLs into compressed blocks, all of them and at once: what else happens in the background, when many are done."""
-        self._packing.pack()
+    def pack(self) -> bool:
+        """Texts of done URLs into compressed blocks, all of them and at once: what else happens in the background, when many are done.
+        False: another opener is at it."""
+        return self._packing.pack()
 
     def changed(self) -> object:
         return self._ledger.changed()

@@ -18,9 +18,9 @@ from urlsieve.stores.embedded import files
 from urlsieve.stores.embedded.files import FairLock
 from urlsieve.stores.embedded.ledger import MOST_FINISHED, scalar, translate
 from urlsieve.stores.embedded.making import SCHEMA, mark_of, read_header, schema_of, shelf_of
+from urlsieve.stores.embedded.queue import DONE
 from urlsieve.stores.embedded.runs import Shelf
 from urlsieve.stores.embedded.seen import manifest, record
-from urlsieve.stores.embedded.verify import DONE
 
 #: Fingerprints per step: what is done again at most after a kill.
 STEP = 1 << 20

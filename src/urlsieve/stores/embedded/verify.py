@@ -11,7 +11,7 @@ from urlsieve.model import Klass, State
 from urlsieve.stores.counting import broken_equalities
 from urlsieve.stores.embedded import packed, seen
 from urlsieve.stores.embedded.ledger import Transaction, scalar
-from urlsieve.stores.embedded.queue import PLACE
+from urlsieve.stores.embedded.queue import DONE, IS_PENDING, UNHELD
 from urlsieve.stores.embedded.sites import site_id
 
 
@@ -100,19 +100,13 @@ def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
             yield f"site {name}: its limit counts {accepted} accepted URLs, there are {marks.of_site[site]}"
 
 
-_UNHELD = "NOT EXISTS (SELECT 1 FROM held h WHERE h.id = t.id)"
-_PENDING = f"EXISTS (SELECT 1 FROM (SELECT 1) LEFT JOIN moved m ON m.id = t.id JOIN pending p ON {PLACE} AND p.id = t.id)"
-#: Of `text t`.
-DONE = f"{_UNHELD} AND NOT {_PENDING}"
-
-
 def _pairs(db: sqlite3.Connection, marks: _Marks, pending: int) -> Iterator[str]:
     """Every mark has its text, every queued URL too, and can be found where it should be."""
     texts = scalar(db, "SELECT count(*) FROM text")
     named = marks.by_kind[1]
     if not marks.matched == texts == named:
         yield f"{texts} texts and {named} marks that name one, but {marks.matched} pairs: a mark without text, or the reverse"
-    placed = scalar(db, f"SELECT count(*) FROM text t WHERE {_UNHELD} AND {_PENDING}")
+    placed = scalar(db, f"SELECT count(*) FROM text t WHERE {UNHELD} AND {IS_PENDING}")
     if placed != pending:
         yield f"{pending} URLs are pending, but only {placed} where they can be found"
     for table, what in (("held", "held URLs"), ("extra", "extras"), ("moved", "places")):
