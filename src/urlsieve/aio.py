@@ -26,7 +26,7 @@ from urlsieve.errors import StoreFull, StoreUnavailable
 from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
-    from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why
+    from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why
     from urlsieve.canon import Explanation, Rules
     from urlsieve.canon.rulebook import Book
     from urlsieve.explaining import Known
@@ -225,6 +225,9 @@ class AsyncSieve:
 
     async def failed(self, **which: Any) -> list[Failed]:
         return await self._call(lambda: list(self._sieve.failed(**which)))
+
+    async def rejected(self, reason: str | None = None) -> list[Rejected]:
+        return await self._call(lambda: list(self._sieve.rejected(reason)))
 
     async def retry(self, chosen: Iterable[Failed] | None = None, **which: Any) -> int:
         return await self._call(self._sieve.retry, chosen, **which)

@@ -109,6 +109,19 @@ class Failed:
     fingerprint: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A URL that was refused (kind "rejected") or that a worker skipped ("skipped"). url, via: for people, without user info, cut where
+    they are long; at: seconds since the epoch; depth: links from a start."""
+
+    kind: str
+    reason: str
+    url: str
+    at: float
+    via: str | None
+    depth: int
+
+
 @dataclass(slots=True)
 class Imported:
     """What became of an export's lines. new, seen: entries; sites, groups: settings that were set; rejected: lines that are damaged;

@@ -119,8 +119,10 @@ def checked(outcome: object) -> Outcome:
 
 
 def _check_refused(pairs: object) -> None:
-    if not isinstance(pairs, (tuple, list)) or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-        raise ConfigError("refused must be pairs of a reason and a number")
-    for word, many in pairs:
+    if not isinstance(pairs, (tuple, list)) or not all(isinstance(pair, (tuple, list)) and 2 <= len(pair) <= 3 for pair in pairs):
+        raise ConfigError("refused must be pairs of a reason and a number; some of the URLs may follow")
+    for word, many, *examples in pairs:
         checks.choice("refused", word, REASONS)
         checks.number("refused", many, whole=True, least=0)
+        for urls in examples:
+            strings("refused", urls)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.errors import ConfigError
-from urlsieve.model import Columns, Earlier, OfferRow, Offers, URLItem
+from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Columns, Earlier, Example, OfferRow, Offers, URLItem
 
 if TYPE_CHECKING:
     from urlsieve.canon.scope import Scope
@@ -116,7 +116,8 @@ def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *
     if refused:
         rows = lambda at: source.rows([index[i] for i in at])  # noqa: E731
         columns = None if items else lambda at: source.columns([index[i] for i in at])
-    offers = Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at], earlier)
+    examples = _examples(refused, texts, items, defaults) if refused else ()
+    offers = Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at], earlier, examples=examples)
     return Prepared(len(texts), offers, index, refused, form.generation)
 
 
@@ -130,9 +131,27 @@ def _left_out(scope: Scope, keys: Keys, items: dict[int, URLItem], depth: int) -
                 yield i, reason
 
 
-def refused(reasons: dict[str, int]) -> Prepared:
+def _examples(refused: dict[int, str], texts: Sequence[str | bytes], items: dict[int, URLItem], defaults: Defaults) -> list[Example]:
+    """The last of each reason, so that a rare one is among them."""
+    by_reason: dict[str, list[int]] = {}
+    for i, reason in refused.items():
+        by_reason.setdefault(reason, []).append(i)
+    share = max(1, MOST_EXAMPLES // len(by_reason))
+    found = []
+    for reason, at in by_reason.items():
+        for i in at[-share:]:
+            item = items.get(i, _PLAIN)
+            found.append(example("rejected", reason, texts[i], item.via or defaults.via, item.depth or defaults.depth))
+    return found
+
+
+def example(kind: str, reason: str, url: str | bytes, via: str | None, depth: int) -> Example:
+    return Example(kind, reason, storable(url[:LONGEST_EXAMPLE]), via and via[:LONGEST_EXAMPLE], depth)
+
+
+def refused(reasons: dict[str, int], examples: Sequence[Example] = ()) -> Prepared:
     """URLs that the caller has left out itself: nothing to offer, only to count."""
-    return Prepared(0, Offers(b"", lambda at: [], reasons), [], {})
+    return Prepared(0, Offers(b"", lambda at: [], reasons, examples=examples), [], {})
 
 
 def _text_of(item: URLItem) -> str | bytes:
@@ -259,6 +278,7 @@ def merge(parts: list[Prepared]) -> Offers:
     rejected: dict[str, int] = {}
     earlier: dict[int, tuple[Earlier, ...]] = {}
     elsewhere: set[int] = set()
+    examples = [one for part in parts for one in part.offers.examples][-MOST_EXAMPLES:]
     for part in parts:
         earlier.update((len(sources) + i, names) for i, names in part.offers.earlier.items())
         elsewhere.update(len(sources) + i for i in part.offers.elsewhere)
@@ -278,4 +298,4 @@ def merge(parts: list[Prepared]) -> Offers:
         return [name for part, i in pairs if part.offers.sites is not None for name in part.offers.sites([i])]
 
     prints = b"".join(part.offers.fingerprints for part in parts)
-    return Offers(prints, rows, rejected, None, sites, earlier, frozenset(elsewhere))
+    return Offers(prints, rows, rejected, None, sites, earlier, frozenset(elsewhere), examples)

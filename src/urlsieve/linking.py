@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from urlsieve import checks
 from urlsieve.arguments import Ticket
-from urlsieve.batch import MOST, Defaults, Form, Prepared, prepare, readable, refused, slices
-from urlsieve.model import Lease, Outcome, Row, URLItem
+from urlsieve.batch import MOST, Defaults, Form, Prepared, as_found, example, prepare, readable, refused, slices
+from urlsieve.model import MOST_EXAMPLES, Example, Lease, Outcome, Row, URLItem
 
 
 class Part(NamedTuple):
@@ -18,11 +18,12 @@ class Part(NamedTuple):
     defaults: Defaults
     base: str | None
     left_out: dict[str, int] | None = None
+    examples: Sequence[Example] = ()  # of those that were left out
     judged: bool = True  # by the rules' scope
 
     def prepared(self, form: Form) -> Prepared:
         if self.left_out is not None:
-            return refused(self.left_out)
+            return refused(self.left_out, self.examples)
         return prepare(self.urls, self.defaults, form, base=self.base, judged=self.judged)
 
 
@@ -40,16 +41,22 @@ def steps(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None]) -
 
 def _parts(pairs: Sequence[tuple[Ticket, Outcome]], rows: Sequence[Row | None]) -> Iterator[Part]:
     for (ticket, outcome), row in zip(pairs, rows, strict=True):
+        url, depth = (
+            (ticket.url, ticket.depth) if isinstance(ticket, Lease) else (None, 0) if row is None else (readable(row.url), row.depth)
+        )
         if outcome.refused:
-            yield Part([], Defaults(), None, dict(outcome.refused))
-        if not outcome.links:
-            continue
-        if isinstance(ticket, Lease):
-            url, depth = ticket.url, ticket.depth
-        elif row is not None:
-            url, depth = readable(row.url), row.depth
-        else:
+            yield _left_out(outcome, url, depth + 1)
+        if not outcome.links or url is None:
             continue  # a lost token: nobody knows which page these were on; its next lease finds them again
         defaults = Defaults(depth=depth + 1, via=checks.text("via", url))
         for links in slices(outcome.links):
             yield Part(links, defaults, outcome.final_url or url)
+
+
+def _left_out(outcome: Outcome, via: str | None, depth: int) -> Part:
+    counts: dict[str, int] = {}
+    examples: list[Example] = []
+    for reason, many, *urls in outcome.refused:
+        counts[reason] = counts.get(reason, 0) + many
+        examples += [example("rejected", reason, as_found(url), via, depth) for some in urls for url in some[-MOST_EXAMPLES:]]
+    return Part([], Defaults(), None, counts, examples[-MOST_EXAMPLES:])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from urlsieve import checks
-from urlsieve.answers import Finding, Why
+from urlsieve.answers import Finding, Rejected, Why
 from urlsieve.batch import readable
 from urlsieve.canon import Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, mask_userinfo
 from urlsieve.frontier.health import is_half_open
-from urlsieve.model import EntryInfo, GroupRow, Policy, SiteRow, State
+from urlsieve.model import LONGEST_EXAMPLE, EntryInfo, GroupRow, Policy, Refused, SiteRow, State
 from urlsieve.stores.protocol import Store
 
 if TYPE_CHECKING:
@@ -47,6 +48,21 @@ def wait(
         until = LONGEST_POLL if later is None else max(SHORTEST_POLL, later - now)
         time.sleep(min(left, pause, until))
         pause = min(LONGEST_POLL, pause * 1.5)
+
+
+def rejected(kept: Iterable[Refused], reason: str | None) -> Iterator[Rejected]:
+    """`reason`: None for all."""
+    for one in kept:
+        kind, _, word = one.name.partition(".")
+        if reason is None or fnmatchcase(word, reason) or fnmatchcase(one.name, reason):
+            yield Rejected(kind, word, _shown(readable(one.url)), one.at, one.via and _shown(one.via), one.depth)
+
+
+def _shown(url: str) -> str:
+    """Without user info. One that was cut may have lost the @ that ends it: then all that could be some goes."""
+    if len(url) < LONGEST_EXAMPLE:
+        return mask_userinfo(url)
+    return mask_userinfo(url + "@").removesuffix("@") + "…"
 
 
 def readable_info(info: EntryInfo) -> EntryInfo:

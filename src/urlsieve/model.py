@@ -114,6 +114,32 @@ class Earlier(NamedTuple):
     site: str
 
 
+class Example(NamedTuple):
+    """One URL of those that are counted as refused (kind "rejected") or left out by the caller ("skipped"), for people to look at."""
+
+    kind: str
+    reason: str
+    url: str | bytes
+    via: str | None = None
+    depth: int = 0
+
+
+class Refused(NamedTuple):
+    """The same as a store has kept it. name: kind and reason with a dot between. Long texts are cut."""
+
+    name: str
+    at: float
+    url: str | bytes
+    via: str | None
+    depth: int
+
+
+#: Kept of each reason, and handed over at once, at most.
+MOST_EXAMPLES = 100
+#: Characters (or bytes) of a URL that are kept of an example.
+LONGEST_EXAMPLE = 2000
+
+
 @dataclass(frozen=True, slots=True)
 class Offers:
     """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `rows(positions)` is asked only for what the store must write.
@@ -129,6 +155,7 @@ class Offers:
     sites: Callable[[Sequence[int]], list[str]] | None = None  # only their sites: what a sharded store needs to find a fingerprint
     earlier: Mapping[int, tuple[Earlier, ...]] = field(default_factory=dict)
     elsewhere: frozenset[int] = frozenset()
+    examples: Sequence[Example] = ()  # of the rejected, at most MOST_EXAMPLES, cut already
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +315,8 @@ class Outcome:
     final_url: str | None = None
     redirects: tuple[str, ...] = ()
     links: tuple[str | URLItem, ...] = ()
-    refused: tuple[tuple[str, int], ...] = ()  # links the caller left out, by a word of REASONS: counted as rejected
+    #: Links the caller left out, by a word of REASONS: counted as rejected. Some of them may follow, for people to look at.
+    refused: tuple[tuple[str, int] | tuple[str, int, Sequence[str]], ...] = ()
     signature: Any = None
     etag: str | None = None
     last_modified: str | None = None

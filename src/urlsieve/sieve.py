@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from urlsieve import arguments, checks, deciding, explaining, failed, linking, looking, ruling
-from urlsieve.answers import Failed, Finding, Imported, Leases, Report, Stats, Why, lease_of
+from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
@@ -311,6 +311,11 @@ class Sieve:
         no longer kept stays dead."""
         found = self.failed(site=site, reason=reason) if chosen is None else chosen
         return failed.retry(self._store, found, self._offered, self.canonicalizer.name_hash)
+
+    def rejected(self, reason: str | None = None) -> Iterator[Rejected]:
+        """The newest 100 URLs of each reason under which `stats` counts some as rejected or skipped, newest first. reason: only these:
+        "scope", "rejected.scope", "skipped.*", where `*` stands for any text."""
+        return looking.rejected(self._store.refused(), checks.text("reason", reason))
 
     def verify(self, *, deep: bool = False) -> list[str]:
         """What is wrong with the store, in words; empty when sound. deep: everything is enumerated."""

@@ -26,6 +26,7 @@ from urlsieve.model import (
     Mode,
     Offers,
     Policy,
+    Refused,
     Row,
     SiteRow,
     State,
@@ -250,6 +251,11 @@ class Store(Protocol):
         """Whether a lease (of these groups) would give something now; if not, when it may (None: not by time alone)."""
 
     def counts(self, now: float) -> Counts: ...
+
+    def refused(self) -> list[Refused]:
+        """The newest MOST_EXAMPLES of each reason under which URLs are counted as rejected or skipped, all of them newest first: what
+        `offer` got as examples, what it refused itself, and the skipped ones of `settle`. Bounded: other reasons than those that are
+        counted by name stand together under "other"."""
 
     def verify(self, deep: bool = False) -> list[str]:
         """Damage and broken equalities, in words; empty when sound. deep: by enumeration of everything."""

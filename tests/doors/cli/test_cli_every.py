@@ -48,6 +48,7 @@ TABLE = {
     "block": Kind(("e.example",), needs=True),
     "unblock": Kind(("e.example",), needs=True),
     "failed": Kind(needs=True, prints=False),
+    "rejected": Kind(needs=True, prints=False),
     "forget": Kind(reads=True, needs=True),
     "purge": Kind(("e.example",), needs=True),
     "export": Kind(needs=True),
@@ -224,7 +225,7 @@ def _reads(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", ["uniq", "canon", "seen", "sites", "groups", "failed", "export"])
+@pytest.mark.parametrize("name", ["uniq", "canon", "seen", "sites", "groups", "failed", "rejected", "export"])
 def test_an_output_file_is_not_overwritten_without_force(job: Cli, name: str) -> None:
     (job.directory / "out").write_text("precious")
     ran = job(*words(name, store=job.store), "-o", "out", stdin="https://e.example/")

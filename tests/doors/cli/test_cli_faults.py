@@ -24,6 +24,7 @@ NEED_A_STORE = {
     "why": ["example.com"],
     "sites": [],
     "failed": [],
+    "rejected": [],
     "export": [],
     "backup": ["copy"],
     "groups": [],

@@ -199,3 +199,18 @@ def test_the_columns_of_a_listing_never_run_into_each_other(job: Cli) -> None:
     assert ["pending", "leased", "delay", "concurrency", "now", "group"] == heading.split()
     assert ["3", "0", "-", "-", "blocked", ">99y", "a.example"] == a.split()
     assert 6 == len(b.split())
+
+
+def test_rejected_lists_what_was_refused_or_skipped_a_line_each_without_passwords(job: Cli) -> None:
+    with urlsieve.open(job.store) as sieve:
+        sieve.push("mailto:\x1b[31m", via="http://u:p@b.example/")
+        sieve.skip(sieve.pop(), "robots")
+    first, second = job.on("rejected").out.decode().splitlines()
+    assert {"rejected.scheme", "skipped.robots"} == {first.split("\t")[1], second.split("\t")[1]}
+    assert "***@b.example" in first + second and "\x1b" not in first + second
+    (row,) = job.on("rejected", "--json", "--reason", "scheme").objects
+    assert {"kind": "rejected", "reason": "scheme", "url": "mailto:\x1b[31m", "via": "http://***@b.example/", "depth": 0} == {
+        name: value for name, value in row.items() if name != "at"
+    }
+    assert 1 == len(job.on("rejected", "--json", "-n", "1").objects)
+    assert (0, b"") == (job.on("rejected", "--reason", "depth").status, job.on("rejected", "--reason", "depth").out)

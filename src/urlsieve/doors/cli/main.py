@@ -29,6 +29,7 @@ COMMANDS = {
     "block": "give nothing of a site for a time",
     "unblock": "end a block",
     "failed": "list dead URLs with their reasons, or bring them back",
+    "rejected": "list URLs that were refused or skipped, with their reasons",
     "rules": "check files of site rules; show or change a store's",
     "forget": "make a store forget URLs",
     "purge": "make a store forget whole sites",

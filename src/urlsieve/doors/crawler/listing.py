@@ -81,7 +81,7 @@ async def listed(lease: Lease, url: str, response: Response, scope: Scope) -> Vi
         "done",
         status=response.status,
         links=(*_children(children, lease), *items),
-        refused=refused(chosen.left_out),
+        refused=refused(chosen.left_out, chosen.examples),
         elapsed=response.elapsed,
     )
     counts = {"read": 1, "urls": len(found.pages), "left_out": left_out, "cut": int(found.cut), "broken": int(found.fault is not None)}

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import urlsieve
 from urlsieve import Lease
 from urlsieve.doors.crawler.patterns import Patterns
 
+#: Links of a page that are left out for one reason and handed over as examples, at most.
+MOST_EXAMPLES = 100
 #: How a reason to leave a link out is called among the store's rejections; what is not here is counted in the report only.
 REJECTED_AS = {"site": "scope", "scope": "scope", "depth": "depth"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """`left_out` by reason: depth, nofollow, site, scope."""
+    """`left_out` by reason: depth, nofollow, site, scope. `examples`: some of those, for people to look at."""
 
     kept: list[str]
     left_out: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +42,25 @@ class Scope:
     def sort(self, links: Sequence[str], lease: Lease, *, url: str, depth: int, nofollow: frozenset[str] = frozenset()) -> Sorted:
         """`url`, `depth`: where the page was found in the end, and its steps from the start; `nofollow`: what the page marks so."""
         if self.max_depth is not None and depth >= self.max_depth:
-            return Sorted([], {"depth": len(links)} if links else {})
+            return Sorted([], {"depth": len(links)}, {"depth": list(links[-MOST_EXAMPLES:])}) if links else Sorted([])
         inside = {lease.site, self._site(url), *self.sites} if self.same_site else set()
         keys = self.canonicalizer.canonicalize_many(list(links))
         kept: list[str] = []
-        left_out: Counter[str] = Counter()
+        left_out: dict[str, list[str]] = {}
         for i, link in enumerate(links):
             key = keys[i]
             if self.obey_nofollow and link in nofollow:
-                left_out["nofollow"] += 1
+                left_out.setdefault("nofollow", []).append(link)
             elif key is None:
                 kept.append(link)  # it is rejected anyway: the store does that and counts it
             elif self.same_site and keys.site(i) not in inside:
-                left_out["site"] += 1
+                left_out.setdefault("site", []).append(link)
             elif self.patterns is not None and not self.patterns.allow(key):
-                left_out["scope"] += 1
+                left_out.setdefault("scope", []).append(link)
             else:
                 kept.append(link)
-        return Sorted(kept, dict(left_out))
+        counts = {reason: len(those) for reason, those in left_out.items()}
+        return Sorted(kept, counts, {reason: those[-MOST_EXAMPLES:] for reason, those in left_out.items()})
 
     def reads_sitemaps_of(self, url: str, lease: Lease) -> bool:
         """A sitemap that another one names is read where pages of its host may be in scope, and on the other's own host."""
@@ -82,10 +85,6 @@ class Scope:
         return self.canonicalizer.canonicalize_many([url]).site(0)
 
 
-def refused(left_out: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    """What the store counts among its rejections."""
-    counts: Counter[str] = Counter()
-    for reason, many in left_out.items():
-        if reason in REJECTED_AS:
-            counts[REJECTED_AS[reason]] += many
-    return tuple(counts.items())
+def refused(left_out: Mapping[str, int], examples: Mapping[str, Sequence[str]]) -> tuple[tuple[str, int, Sequence[str]], ...]:
+    """What the store counts among its rejections, with some of the links."""
+    return tuple((REJECTED_AS[reason], many, examples.get(reason, ())) for reason, many in left_out.items() if reason in REJECTED_AS)

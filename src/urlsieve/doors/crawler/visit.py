@@ -86,7 +86,7 @@ class Visitor:
             if not self._same(target, source, hops):
                 why = self._leaves_out(target, lease)
                 if why is not None:
-                    return self._left_out(why, record, response)
+                    return self._left_out(why, target, record, response)
                 if not await self._goes_on_here(target, source, lease, pause):
                     return await self._handed_over(target, lease, record, response, earlier + len(hops) + 1)
             hops.append(target)
@@ -151,14 +151,14 @@ class Visitor:
             return None if self.scope.reads_sitemaps_of(target, lease) else "site"
         return self.scope.leaves_out(target, lease)
 
-    def _left_out(self, why: str, hops: list[str], response: Response) -> Visited:
+    def _left_out(self, why: str, target: str, hops: list[str], response: Response) -> Visited:
         """The source is done; its target is as unknown as before."""
         outcome = Outcome(
             "done",
             status=response.status,
             final_url=hops[-1] if hops else None,
             redirects=tuple(hops[:-1]),
-            refused=refused({why: 1}),
+            refused=refused({why: 1}, {why: [target]}),
             elapsed=response.elapsed,
         )
         return Visited(outcome, fetched=True, links=1, left_out={why: 1})
@@ -203,7 +203,7 @@ class Visitor:
             final_url=url if hops else None,
             redirects=tuple(hops[:-1]),
             links=tuple(chosen.kept),
-            refused=refused(chosen.left_out),
+            refused=refused(chosen.left_out, chosen.examples),
             etag=response.etag,
             last_modified=response.last_modified,
             elapsed=response.elapsed,

@@ -98,6 +98,7 @@ class Transaction:
         self.after_commit: list[Callable[[], None]] = []
         self._deltas: dict[str, int] = {}
         self._tallies: dict[tuple[str, str], int] = {}
+        self._names: dict[tuple[str, str], str] = {}
         self._read: dict[str, int] | None = None
 
     @property
@@ -147,13 +148,22 @@ class Transaction:
         """A count by reason. Reasons are the callers' words: beyond MOST_REASONS of a kind the rest is "other"."""
         self._tallies[kind, reason[:80]] = self._tallies.get((kind, reason[:80]), 0) + by
 
-    def _flush_tallies(self) -> None:
-        for (kind, reason), by in self._tallies.items():
-            name = f"{kind}.{reason}"
+    def tallied(self, kind: str, reason: str) -> str:
+        """The name of its count: the first MOST_REASONS of a kind have their own. It is there from then on."""
+        key = kind, reason[:80]
+        name = self._names.get(key)
+        if name is None:
+            name = f"{kind}.{key[1]}"
             if not self.execute("SELECT 1 FROM tally WHERE name = ?", (name,)).fetchone():
                 many = self.execute("SELECT count(*) FROM tally WHERE name > ? AND name < ?", (f"{kind}.", f"{kind}/")).fetchone()[0]
                 name = name if many < MOST_REASONS else f"{kind}.other"
-            self.execute("INSERT INTO tally (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = n + excluded.n", (name, by))
+                self.execute("INSERT OR IGNORE INTO tally (name, n) VALUES (?, 0)", (name,))
+            self._names[key] = name
+        return name
+
+    def _flush_tallies(self) -> None:
+        for (kind, reason), by in self._tallies.items():
+            self.execute("UPDATE tally SET n = n + ? WHERE name = ?", (by, self.tallied(kind, reason)))
 
     def _flush_marks(self) -> None:
         """In rows of some megabytes: SQLite refuses a value of a gigabyte, and a reader has memory for a row."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from urlsieve.frontier.admit import class_of_return, is_full, lift
-from urlsieve.model import Klass, Mode, OfferRow, Offers, Policy, State, Verdict
-from urlsieve.stores.embedded import packed, queue, seen
+from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Example, Klass, Mode, OfferRow, Offers, Policy, State, Verdict
+from urlsieve.stores.embedded import examples, packed, queue, seen
 from urlsieve.stores.embedded.framing import Text
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Transaction, scalar
@@ -39,6 +40,7 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
     _answer_equals(tx, keys, verdicts)
     for reason, many in offers.rejected.items():
         tx.tally("rejected", reason, many)
+    examples.keep(tx, offers.examples, now)
     arrivals.write(tx, policy, now)
     return bytes(verdicts)
 
@@ -110,7 +112,7 @@ def _take(
     if mode is not Mode.MARK_KNOWN:
         gate = _Gate(tx, mode, policy, fresh)
         if not gate.is_open():
-            fresh = _allowed(gate, offers, fresh, verdicts)
+            fresh = _allowed(gate, offers, fresh, verdicts, now)
     keys, at = list(fresh), list(fresh.values())
     for i in at:
         verdicts[i] = _NEW
@@ -152,37 +154,44 @@ class _Gate:
     def __init__(self, tx: Transaction, mode: Mode, policy: Policy, keys: Iterable[bytes]) -> None:
         self.tx = tx
         self.limits = Limits(tx, keys)
+        self.refused: deque[Example] = deque(maxlen=MOST_EXAMPLES)
         self.mark = None if mode is Mode.MARK_DONE else policy.high_water
         self.waiting = 0 if self.mark is None else tx.value("pending") + tx.value("delayed")
 
     def is_open(self) -> bool:
         return self.mark is None and not self.limits
 
-    def refuses(self, key: bytes, priority: int) -> int | None:
+    def refuses(self, key: bytes, row: OfferRow) -> int | None:
         """The verdict that refuses it; None lets it in, counted."""
-        if not self.limits.allow(key):
-            self.tx.tally("rejected", "limit")
-            return int(Verdict.LIMIT)
-        if is_full(priority, self.waiting, self.mark):
-            self.tx.tally("rejected", "full")
-            return int(Verdict.FULL)
+        verdict = self._verdict(key, row)
+        if verdict is not None:
+            reason = _REFUSALS[verdict]
+            self.tx.tally("rejected", reason)
+            self.refused.append(Example("rejected", reason, row.url[:LONGEST_EXAMPLE], row.via and row.via[:LONGEST_EXAMPLE], row.depth))
+            return verdict
         self.waiting += 1
         self.limits.taken(key)
         return None
 
-    def write(self) -> None:
+    def _verdict(self, key: bytes, row: OfferRow) -> int | None:
+        if not self.limits.allow(key):
+            return int(Verdict.LIMIT)
+        return int(Verdict.FULL) if is_full(row.priority, self.waiting, self.mark) else None
+
+    def write(self, now: float) -> None:
         self.limits.write()
+        examples.keep(self.tx, self.refused, now)
 
 
-def _allowed(gate: _Gate, offers: Offers, fresh: dict[bytes, int], verdicts: bytearray) -> dict[bytes, int]:
+def _allowed(gate: _Gate, offers: Offers, fresh: dict[bytes, int], verdicts: bytearray, now: float) -> dict[bytes, int]:
     kept = {}
     for (key, i), row in zip(fresh.items(), offers.rows(list(fresh.values())), strict=True):
-        refused = gate.refuses(key, row.priority)
+        refused = gate.refuses(key, row)
         if refused is None:
             kept[key] = i
         else:
             verdicts[i] = refused
-    gate.write()
+    gate.write(now)
     return kept
 
 
@@ -206,7 +215,7 @@ class _Known:
                 verdicts[i] = self._undone(row, spot)
             elif self.mode is Mode.AGAIN:
                 verdicts[i] = self._revive(row, key, entry)
-        self.gate.write()
+        self.gate.write(self.now)
 
     def _undone(self, row: OfferRow, spot: Spot) -> int:
         if spot.state in (State.PENDING, State.DELAYED):
@@ -254,7 +263,7 @@ class _Known:
         """Seen, but not in the queue: done, known, or dead long ago. Where its text is kept it stays as first found."""
         klass = class_of_return(State.DONE)
         if entry == seen.KNOWN:
-            refused = self.gate.refuses(key, row.priority)
+            refused = self.gate.refuses(key, row)
             if refused is not None:
                 return refused
             self.tx.count("known", -1)

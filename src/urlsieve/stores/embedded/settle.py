@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from urlsieve.model import Change, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
+from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Change, Example, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
 from urlsieve.stores.counting import STATE_NAMES
-from urlsieve.stores.embedded import queue, seen
+from urlsieve.stores.embedded import examples, queue, seen
 from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
 from urlsieve.stores.embedded.lease import token_parts
 from urlsieve.stores.embedded.ledger import Transaction
@@ -95,6 +96,7 @@ class Settling:
         self.done: list[int] = []
         self.back: list[Spot] = []
         self.other: list[tuple[Any, ...]] = []
+        self.skipped: deque[tuple[str, int]] = deque(maxlen=MOST_EXAMPLES)
 
     def run(self, changes: Sequence[Change], health: Sequence[HealthChange], clean: bool) -> bytes:
         """Raises Conflict where the decision was made on what is no longer so."""
@@ -133,6 +135,7 @@ class Settling:
             self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn + self.tx.waited)
         if change.counted is not None:
             self.tx.tally("skipped", change.counted)
+            self.skipped.append((change.counted, entry))
         if state is State.DONE:
             self.done.append(entry)
             return
@@ -156,6 +159,8 @@ class Settling:
         tx.count("leased", -sum(self.states.values()))
         for state in (State.DONE, State.DELAYED, State.DEAD):
             tx.count(STATE_NAMES[state], self.states[state])
+        if self.skipped:
+            examples.keep(tx, _skipped(tx, self.skipped), self.now)
         queue.let_go(tx, self.done)
         end(tx, self.done, self.policy.keep_urls)
         if self.back:
@@ -169,6 +174,15 @@ class Settling:
             )
         save(tx, groups.values(), self.policy, self.now, same_heads=True)
         self.arrivals.write(tx, self.policy, self.now)
+
+
+def _skipped(tx: Transaction, skipped: Iterable[tuple[str, int]]) -> Iterator[Example]:
+    """Before their texts may go."""
+    select = "SELECT t.id, t.url, e.via, t.depth FROM text t LEFT JOIN extra e ON e.id = t.id WHERE t.id IN"
+    texts = {row[0]: row[1:] for row in tx.rows(select, [entry for _, entry in skipped])}
+    for reason, entry in skipped:
+        url, via, depth = texts[entry]
+        yield Example("skipped", reason, url[:LONGEST_EXAMPLE], via and via[:LONGEST_EXAMPLE], depth)
 
 
 def end(tx: Transaction, entries: Sequence[int], keep_urls: bool) -> None:

@@ -26,11 +26,12 @@ from urlsieve.model import (
     Mode,
     Offers,
     Policy,
+    Refused,
     Row,
     SiteRow,
     State,
 )
-from urlsieve.stores.embedded import copies, drop, files, groups, look, moving, offer, seen, settle
+from urlsieve.stores.embedded import copies, drop, examples, files, groups, look, moving, offer, seen, settle
 from urlsieve.stores.embedded import sweep as sweeping
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
@@ -348,6 +349,9 @@ class EmbeddedStore:
     def _memory_size(self) -> int:
         with self._ledger.read() as db:
             return int(scalar(db, "PRAGMA page_count")) * int(scalar(db, "PRAGMA page_size"))
+
+    def refused(self) -> list[Refused]:
+        return examples.newest(self._ledger)
 
     def verify(self, deep: bool = False) -> list[str]:
         with self._ledger.look() as tx:

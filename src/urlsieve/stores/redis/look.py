@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from urlsieve.model import Counts, EntryInfo, GroupRow, SiteRow, State
+from urlsieve.model import MOST_EXAMPLES, Counts, EntryInfo, GroupRow, Refused, SiteRow, State
 from urlsieve.stores.counting import counts_of
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Answer, Ask, Job
@@ -52,6 +52,25 @@ def _add(tallies: dict[str, int], flat: Sequence[bytes]) -> None:
         if not name.startswith(b"#"):
             text = name.decode("utf-8", "replace")
             tallies[text] = tallies.get(text, 0) + int(many)
+
+
+def refused(job: Job) -> list[Refused]:
+    """Of the job and its shards, the newest first; equal times in the order of their lists."""
+    places = [job.key.removesuffix("header"), *job.shards.keys]
+    names = job.wire.ask([Call("", "", ("HKEYS", f"{place}t")) for place in places])
+    lists = [(place, name) for place, found in zip(places, names, strict=True) for name in sorted(found) if not name.startswith(b"#")]
+    answers = job.wire.ask([Call("", "", ("LRANGE", f"{place}x".encode() + name, 0, -1)) for place, name in lists]) if lists else []
+    found = [
+        pack.read_example(name.decode("utf-8", "replace"), text) for (_, name), texts in zip(lists, answers, strict=True) for text in texts
+    ]
+    found.sort(key=lambda one: -one.at)
+    kept: Counter[str] = Counter()
+    newest = []
+    for one in found:
+        kept[one.name] += 1
+        if kept[one.name] <= MOST_EXAMPLES:
+            newest.append(one)
+    return newest
 
 
 def sites(job: Job) -> Iterator[SiteRow]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from urlsieve.frontier.admit import HEADROOM
-from urlsieve.model import Mode, Offers
+from urlsieve.model import Example, Mode, Offers
 from urlsieve.stores.protocol import Offered
+from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.shards import Part, runs
 from urlsieve.stores.redis.verify import counters
@@ -23,15 +24,20 @@ def offer(job: Job, offers: Offers, mode: Mode, generation: int, now: float) -> 
         stale = _step(job, job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN), mode, generation, now, lambda shard: 0, verdicts)
     if stale:
         return Offered(b"", True)
-    tally(job, "rejected", offers.rejected)
+    tally(job, "rejected", offers.rejected, offers.examples, now)
     return Offered(bytes(verdicts))
 
 
-def tally(job: Job, kind: str, counts: object) -> None:
-    """Refused before the store: counted for the job. Read with the next answer, so it costs a round trip only where there are some."""
-    if isinstance(counts, dict) and counts:
-        flat: list[Argument] = [argument for reason, many in counts.items() for argument in (reason[:80], many)]
-        job.wire.ask([Call("job", job.key, ("tally", kind, *flat))])
+def tally(job: Job, kind: str, counts: Mapping[str, int], examples: Sequence[Example] = (), now: float = 0.0) -> None:
+    """Refused before the store: counted for the job, and some of them kept. It costs a round trip only where there are some."""
+    if not counts:
+        return
+    flat: list[Argument] = [argument for reason, many in counts.items() for argument in (reason[:80], many)]
+    calls = [Call("job", job.key, ("tally", kind, *flat))]
+    if examples:
+        kept: list[Argument] = [part for one in examples for part in (f"{kind}.{one.reason[:80]}", pack.example(one))]
+        calls.append(Call("job", job.key, ("examples", repr(now), job.clock, *kept)))
+    job.wire.ask(calls)
 
 
 def _step(

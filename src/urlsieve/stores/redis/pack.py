@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from urlsieve.errors import StoreCorrupt
 from urlsieve.frontier.admit import DEAD_KEPT
 from urlsieve.frontier.turn import pattern
-from urlsieve.model import Change, Entry, GroupRow, Health, HealthChange, Klass, Policy, Row, State
+from urlsieve.model import Change, Entry, Example, GroupRow, Health, HealthChange, Klass, Policy, Refused, Row, State
 
 NONE = math.nan
 HEAD = struct.Struct("<9d")
@@ -27,6 +27,8 @@ HEALTH = struct.Struct("<IIB16sBIdd")
 SITE = struct.Struct("<dd")
 POLICY = struct.Struct("<dddddB")
 CONTEXT = struct.Struct("<dddd")
+EXAMPLE = struct.Struct("<dBH")
+EXAMPLE_AT = struct.Struct("<d")  # stands before it
 _SIZE = struct.Struct("<I")
 
 IS_BYTES, HAS_VIA, HAS_META, HAS_VARIANT = 1, 2, 4, 8
@@ -257,6 +259,20 @@ def change(ticket: Ticket, value: Change) -> tuple[bytes, bytes]:
     )
     counted = b"" if value.counted is None else value.counted[:80].encode("utf-8", "replace")
     return packed, reason + counted
+
+
+def example(value: Example) -> bytes:
+    via = (value.via or "").encode("utf-8", "replace")
+    url = value.url if isinstance(value.url, bytes) else value.url.encode()
+    return EXAMPLE.pack(value.depth, isinstance(value.url, bytes), len(via)) + via + url
+
+
+def read_example(name: str, text: bytes) -> Refused:
+    (at,) = EXAMPLE_AT.unpack_from(text)
+    depth, is_bytes, size = EXAMPLE.unpack_from(text, EXAMPLE_AT.size)
+    start = EXAMPLE_AT.size + EXAMPLE.size
+    via, url = text[start : start + size].decode("utf-8", "replace"), text[start + size :]
+    return Refused(name, at, url if is_bytes else url.decode("utf-8", "replace"), via or None, int(depth))
 
 
 def health(value: HealthChange) -> bytes:

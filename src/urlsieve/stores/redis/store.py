@@ -8,7 +8,22 @@ from types import MappingProxyType
 from typing import Any
 
 from urlsieve.errors import ConfigError
-from urlsieve.model import Change, Counts, Entry, EntryInfo, GroupRow, Header, HealthChange, Mode, Offers, Policy, Row, SiteRow, State
+from urlsieve.model import (
+    Change,
+    Counts,
+    Entry,
+    EntryInfo,
+    GroupRow,
+    Header,
+    HealthChange,
+    Mode,
+    Offers,
+    Policy,
+    Refused,
+    Row,
+    SiteRow,
+    State,
+)
 from urlsieve.stores.protocol import Leased, Offered, Ruled, Sweep, Swept
 from urlsieve.stores.redis import address as addresses
 from urlsieve.stores.redis import doctor, look, moving, pack, settle, verify
@@ -235,6 +250,9 @@ class RedisStore:
 
     def counts(self, now: float) -> Counts:
         return look.counts(self._job, now)
+
+    def refused(self) -> list[Refused]:
+        return look.refused(self._job)
 
     def verify(self, deep: bool = False) -> list[str]:
         return verify.verify(self._job, deep=deep)

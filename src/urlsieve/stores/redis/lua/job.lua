@@ -61,6 +61,16 @@ elseif what == 'tally' then -- reason and count in turn: refused before the stor
     call('HINCRBY', P .. 't', field, ARGV[i + 1])
   end
   return 1
+elseif what == 'examples' then -- 2 caller's time, 3 "1" if that is the time, then field of a tally before and example in turn
+  always()
+  local at = sp('<d', clock(ARGV[2], ARGV[3]))
+  for i = 4, #ARGV, 2 do
+    local field = ARGV[i]
+    if call('HEXISTS', P .. 't', field) == 0 then field = string.match(field, '^[^.]*') .. '.other' end
+    redis.pcall('LPUSH', P .. 'x' .. field, at .. ARGV[i + 1]) -- nothing depends on it
+    redis.pcall('LTRIM', P .. 'x' .. field, 0, 99)
+  end
+  return 1
 elseif what == 'lock' then -- 2 name, 3 owner, 4 for how long, 5 caller's time, 6 "1" if that is the time. Token or false, owner.
   local now, old = clock(ARGV[5], ARGV[6]), call('HGET', P .. 'locks', ARGV[2])
   local token

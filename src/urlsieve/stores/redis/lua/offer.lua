@@ -259,7 +259,12 @@ if #refused > 0 then
       by[reason] = (by[reason] or 0) + 1
     end
   end
-  for reason, count in pairs(by) do tally('rejected', reason, count) end
+  local fields = {}
+  for reason, count in pairs(by) do fields[reason] = tally('rejected', reason, count) end
+  for at = math.max(1, #refused - MOST_EXAMPLES + 1), #refused do
+    local i = refused[at]
+    example(fields[REFUSALS[verdicts[i]]], ARGV[first_tail + i])
+  end
 end
 finish()
 local answer = {}

@@ -58,7 +58,7 @@ for i = 10, first, 2 do
   g.blocked, g.ok = blocked ~= 0 and blocked + shift or 0, ok ~= 0 and ok + shift or 0
   touch(g)
 end
-local flags, gone, leases = {}, {}, {}
+local flags, gone, leases, skipped, fields = {}, {}, {}, {}, {}
 for i, c in ipairs(changes) do
   local s = c.spot
   flags[i] = s and APPLIED or LOST
@@ -69,7 +69,10 @@ for i, c in ipairs(changes) do
     g.leased = g.leased - 1
     touch(g)
     if c.turn > 0 then g.turn = math.max(g.turn, c.turn + shift) end
-    if c.counted ~= '' then tally('skipped', c.counted, 1) end
+    if c.counted ~= '' then
+      skipped[#skipped + 1] = text(s.id)
+      fields[#skipped] = tally('skipped', c.counted, 1)
+    end
     if c.state == DONE then
       gone[#gone + 1] = text(s.id)
       mark(s.fp, policy.keep_urls and with_text(s.id) or '0')
@@ -81,6 +84,10 @@ for i, c in ipairs(changes) do
       enter(s)
     end
   end
+end
+for from = math.max(1, #skipped - MOST_EXAMPLES + 1), #skipped do
+  local body = call('HGET', P .. 'e', skipped[from])
+  if body then example(fields[from], sub(body, 10)) end
 end
 spread('ZREM', P .. 'exp', leases)
 spread('HDEL', P .. 's', gone)

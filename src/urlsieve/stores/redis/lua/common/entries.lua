@@ -175,6 +175,23 @@ local function tally(kind, reason, by)
   local field = kind .. '.' .. reason
   if call('HEXISTS', P .. 't', field) == 0 and call('HINCRBY', P .. 't', '#' .. kind, 0) >= 200 then field = kind .. '.other' end
   if call('HINCRBY', P .. 't', field, by) == by then call('HINCRBY', P .. 't', '#' .. kind, 1) end
+  return field
+end
+-- The newest 100 of a reason, for people: `field` as `tally` gave it, tail: what was pushed. pcall: nothing else depends on it, so a
+-- key of another type must not stop a script half-way.
+local EXAMPLE, MOST_EXAMPLES, LONGEST_EXAMPLE = '<ddBH', 100, 2000
+local function example(field, tail)
+  local _, _, _, depth, _, flags, at = su('<c16c8dddB', tail)
+  local sizes = {}
+  for i, bit in ipairs({2, 4, 8}) do
+    sizes[i] = 0
+    if math.floor(flags / bit) % 2 == 1 then sizes[i], at = su('<I', tail, at) end
+  end
+  local via = sub(tail, at, at + math.min(sizes[1], LONGEST_EXAMPLE) - 1)
+  at = at + sizes[1] + sizes[2] + sizes[3]
+  local packed = sp(EXAMPLE, now, depth, flags % 2, #via) .. via .. sub(tail, at, at + LONGEST_EXAMPLE - 1)
+  redis.pcall('LPUSH', P .. 'x' .. field, packed)
+  redis.pcall('LTRIM', P .. 'x' .. field, 0, MOST_EXAMPLES - 1)
 end
 
 -- Ids and stamps of tokens in one block of 32 bytes each.

@@ -8,6 +8,7 @@
 --   P due, P exp, P bury   zsets: delayed by due, leased by deadline, dead by when they died
 --   P ready      zset: groups whose turn it is by -priority, then waiting since; P line  the same by since alone
 --   P wake       zset: groups that wait, by when; P held  those held out, by since
+--   P x<reason>  list: the newest examples of what P t counts, the newest first
 --   P t          hash: rejected and skipped by reason; P a<call>  the answer to one settle, for a while
 -- Arguments of every script: 1 caller's time, 2 "1" if that is the time to go by, 3 context (pack.CONTEXT, then pack.policy), then its own.
 -- Nothing is written before everything was read that can be wrong: a script that fails half-way keeps its first half.
