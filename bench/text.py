@@ -35,7 +35,8 @@ def stream(lines: int) -> list[str]:
 
 def pages_of(db: sqlite3.Connection, tables: Sequence[str]) -> int:
     marks = ",".join("?" * len(tables))
-    return int(db.execute(f"SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE aggregate = TRUE AND name IN ({marks})", tables).fetchone()[0])
+    sql = f"SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE aggregate = TRUE AND name IN ({marks})"
+    return int(db.execute(sql, tables).fetchone()[0])
 
 
 def plain_rows(path: Path, urls: Sequence[str]) -> int:

@@ -97,6 +97,10 @@ def sites(ledger: Ledger) -> Iterator[SiteRow]:
             first = rows[-1][0] + 1 if rows else first
 
 
+def site_names(tx: Transaction, keys: Sequence[bytes]) -> dict[int, str]:
+    return dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id_of(key) for key in keys})))
+
+
 def site(tx: Transaction, site_id: int) -> SiteRow | None:
     _ = tx.seen  # before anything else is read
     rows = tx.execute(f"{_SITE} = ?", (site_id,)).fetchall()

@@ -8,8 +8,7 @@ from typing import Any
 
 from urlsieve.model import Entry, Klass, Policy, State, Verdict
 from urlsieve.stores.counting import STATE_NAMES
-from urlsieve.stores.embedded import packed, queue, seen
-from urlsieve.stores.embedded.framing import SLOTS
+from urlsieve.stores.embedded import look, packed, queue, seen, unpacking
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 from urlsieve.stores.embedded.queue import Spot
@@ -54,7 +53,7 @@ def entries(ledger: Ledger, states: frozenset[State | None] | None) -> Iterator[
     if State.DONE in wanted:
         with ledger.read() as db:
             last_block = scalar(db, "SELECT max(block) FROM slots") or 0
-        yield from _of_blocks(ledger, last_block)
+        yield from unpacking.entries(ledger, last_block)
     if not only_held or State.DEAD in wanted:
         yield from _the_rest(ledger, wanted, given, last_block, texts=not only_held)
 
@@ -89,47 +88,6 @@ def _held_slices(ledger: Ledger, wanted: frozenset[State | None]) -> Iterator[li
             yield ids
 
 
-def _of_blocks(ledger: Ledger, last: int) -> Iterator[Entry]:
-    """Block by block, so that each is unpacked once: in the order of fingerprints neighbours lie in different blocks. Which
-    fingerprint a slot has only the seen set knows: it is walked through once for every BLOCKS blocks."""
-    for first in range(1, last + 1, BLOCKS):
-        end = min(first + BLOCKS, last + 1)
-        low, high = packed.entry_of(end, 0) + 1, packed.entry_of(first, 0)
-        keys, named = bytearray(16 * (high - low + 1)), bytearray(high - low + 1)
-        at: bytes | None = FIRST
-        while at is not None:
-            with ledger.look() as tx:
-                records, at = tx.seen.slice(at, LONG_SLICE)
-            for i, entry in enumerate(memoryview(records).cast("q")[2::3].tolist()):
-                if low <= entry <= high:
-                    place = high - entry
-                    keys[16 * place : 16 * place + 16], named[place] = records[24 * i : 24 * i + 16], 1
-        for start in range(0, len(named), SLOTS):
-            places = [place for place in range(start, start + SLOTS) if named[place]]
-            pairs = [(bytes(keys[16 * place : 16 * place + 16]), high - place) for place in places]
-            with ledger.look() as tx:
-                now = seen.find(tx, [fp for fp, _ in pairs])  # what returned meanwhile is met in the last pass
-                found = _packed(tx, [(fp, entry) for fp, entry in pairs if now.get(fp) == entry])
-            yield from found
-
-
-#: Blocks whose fingerprints are collected at once: 34 MiB.
-BLOCKS = 2048
-LONG_SLICE = 1 << 16
-
-
-def _packed(tx: Transaction, pairs: Sequence[tuple[bytes, int]]) -> list[Entry]:
-    texts = packed.read(tx, [entry for _, entry in pairs])
-    groups = dict(tx.rows("SELECT id, name FROM grp WHERE id IN", list({text.group_id for text in texts.values()})))
-    sites = _site_names(tx, [fp for fp, _ in pairs])
-    found = []
-    for fp, entry in pairs:
-        text = texts[entry]
-        where = (sites.get(site_id(fp), ""), groups.get(text.group_id, ""), text.group_id)
-        found.append(Entry(fp, State.DONE, *where, text.url, text.priority, text.depth, variant=text.variant))
-    return found
-
-
 def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, last_block: int, *, texts: bool) -> Iterator[Entry]:
     """Without what is in the blocks up to this one: those were given."""
     newer = packed.entry_of(last_block + 1, 0)
@@ -138,8 +96,8 @@ def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, la
         with ledger.look() as tx:  # marks and texts of one moment: one that is done meanwhile may lose its text
             pairs, at = seen.part(tx, at)
             found = _full(tx, [entry for _, entry in pairs if entry > 0 and entry not in given]) if texts else {}
-            names = _site_names(tx, [fp for fp, entry in pairs if entry <= 0])
-            of_new_blocks = _packed(tx, [(fp, entry) for fp, entry in pairs if entry <= newer]) if State.DONE in wanted else []
+            names = look.site_names(tx, [fp for fp, entry in pairs if entry <= 0])
+            of_new_blocks = unpacking.read(tx, [(fp, entry) for fp, entry in pairs if entry <= newer]) if State.DONE in wanted else []
         yield from of_new_blocks
         for fp, entry in pairs:
             if entry > 0:
@@ -148,10 +106,6 @@ def _the_rest(ledger: Ledger, wanted: frozenset[State | None], given: _Given, la
                     yield full
             elif entry > seen.PACKED and _WITHOUT_TEXT[entry] in wanted:
                 yield Entry(fp, _WITHOUT_TEXT[entry], names.get(site_id(fp), ""))
-
-
-def _site_names(tx: Transaction, keys: Sequence[bytes]) -> dict[int, str]:
-    return dict(tx.rows("SELECT id, name FROM site WHERE id IN", list({site_id(key) for key in keys})))
 
 
 def _slice(ledger: Ledger, ids: Sequence[int]) -> Iterator[tuple[int, Entry]]:

@@ -10,7 +10,7 @@ import urlsieve
 from sieve_lab import check_conservation, pages, states
 from urlsieve import StoreCorrupt, UrlsieveError, opening, testing
 from urlsieve.model import State
-from urlsieve.stores.embedded import files, moving, packed, packing
+from urlsieve.stores.embedded import files, packed, packing, unpacking
 from urlsieve.stores.embedded.framing import SLOTS
 
 WHEN = "http://a.example/p"
@@ -313,9 +313,9 @@ def test_what_changes_between_the_reading_and_the_writing_is_left_out(fast_path,
 
 
 def test_whatever_is_packed_or_returns_while_entries_are_listed_is_given_at_least_once(fast_path, monkeypatch):
-    monkeypatch.setattr(moving, "BLOCKS", 1)
+    monkeypatch.setattr(unpacking, "BLOCKS", 1)
     monkeypatch.setattr(packing, "SLOTS", 8)
-    monkeypatch.setattr(moving, "LONG_SLICE", 16)
+    monkeypatch.setattr(unpacking, "LONG_SLICE", 16)
     with open_at(fast_path) as sieve, open_at(fast_path) as other:
         all_done(sieve, pages(60))
         sieve._store.pack()
@@ -331,6 +331,20 @@ def test_whatever_is_packed_or_returns_while_entries_are_listed_is_given_at_leas
                 other._store.pack()
         assert set(pages(120)) == set(given)
         check_conservation(sieve)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_blocks_that_are_gone_leave_the_others_listed(sieve, monkeypatch, at_once):
+    monkeypatch.setattr(unpacking, "BLOCKS", at_once)
+    monkeypatch.setattr(packing, "SLOTS", 8)
+    for host in "abcdefg":
+        all_done(sieve, pages(8, host=f"{host}.example"))
+        sieve._store.pack()
+    for host in "abdg":
+        sieve.purge(f"{host}.example")
+    sieve._store.pack()
+    assert 3 == query(sieve, "SELECT count(*) FROM packed")[0][0]
+    assert sorted(url for host in "cef" for url in pages(8, host=f"{host}.example")) == sorted(entry.url for entry in sieve.entries())
 
 
 # -- damage
