@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.errors import ConfigError
-from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Columns, Earlier, Example, OfferRow, Offers, URLItem
+from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Columns, Earlier, Example, OfferRow, Offers, URLItem, Verdict
 
 if TYPE_CHECKING:
     from urlsieve.canon.scope import Scope
@@ -299,3 +299,35 @@ def merge(parts: list[Prepared]) -> Offers:
 
     prints = b"".join(part.offers.fingerprints for part in parts)
     return Offers(prints, rows, rejected, None, sites, earlier, frozenset(elsewhere), examples)
+
+
+def spread(parts: Sequence[Prepared], answers: bytes) -> list[bytes]:
+    """A store's answers to all that was offered of these, for each part in the caller's order: 0 for what was refused before."""
+    found, at = [], 0
+    for part in parts:
+        theirs = answers[at : at + len(part.index)]
+        at += len(part.index)
+        if part.refused:
+            whole = bytearray(part.total)
+            for i, answer in zip(part.index, theirs, strict=True):
+                whole[i] = answer
+            theirs = bytes(whole)
+        found.append(theirs)
+    return found
+
+
+#: Verdicts of what was done, which stand although it is only found when it is offered again.
+_DONE = frozenset((Verdict.NEW, Verdict.RAISED, Verdict.REQUEUED))
+
+
+def overlaid(parts: Sequence[Prepared], first: Sequence[bytes], again: Sequence[bytes]) -> list[bytes]:
+    """Verdicts of the same URLs, offered once more because not all of them could be taken the first time."""
+    if not first:
+        return list(again)
+    return [
+        bytes(
+            one if one in _DONE and other == Verdict.SEEN and i not in part.refused else other
+            for i, (one, other) in enumerate(zip(before, after, strict=True))
+        )
+        for part, before, after in zip(parts, first, again, strict=True)
+    ]

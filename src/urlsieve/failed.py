@@ -13,7 +13,7 @@ from urlsieve.answers import Failed
 from urlsieve.batch import as_found, readable, storable
 from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Mode, OfferRow, Offers, State, Verdict
-from urlsieve.stores.protocol import Store
+from urlsieve.stores.protocol import Offered, Store
 
 #: URLs brought back in one atomic step.
 STEP = 1_000
@@ -43,18 +43,23 @@ def _of(entry: Entry) -> Failed:
     )
 
 
-def retry(store: Store, chosen: Iterable[Failed], offered: Callable[[Offers, Mode], bytes], name_hash: Callable[[str], int]) -> int:
+def retry(store: Store, chosen: Iterable[Failed], offered: Callable[[Offers, Mode], Offered], name_hash: Callable[[str], int]) -> int:
     """Those of `chosen` that are still dead, and whose text is kept, wait again with a new count of attempts. How many.
-    `offered`: verdicts of an offer under the store's rules."""
+    `offered`: what becomes of an offer; where somebody has changed the rules meanwhile, what is dead is looked for again: it may have
+    another fingerprint now, and would be taken for a new URL under this one."""
     source, total = iter(chosen), 0
     while batch := list(islice(source, STEP)):
-        rows = [_row(one, name_hash) for one in batch if _is_dead(store, one)]
-        found = [row for row in rows if row is not None]
-        if not found:
-            continue
-        given = [row for _, row in found]
-        offers = Offers(b"".join(fingerprint for fingerprint, _ in found), lambda at, given=given: [given[i] for i in at])  # type: ignore[misc]
-        total += offered(offers, Mode.AGAIN).count(Verdict.REQUEUED)
+        while True:
+            rows = [_row(one, name_hash) for one in batch if _is_dead(store, one)]
+            found = [row for row in rows if row is not None]
+            if not found:
+                break
+            given = [row for _, row in found]
+            offers = Offers(b"".join(fingerprint for fingerprint, _ in found), lambda at, given=given: [given[i] for i in at])  # type: ignore[misc]
+            answer = offered(offers, Mode.AGAIN)
+            total += answer.verdicts.count(Verdict.REQUEUED)
+            if not answer.stale_rules:
+                break
     return total
 
 

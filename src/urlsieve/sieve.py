@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from urlsieve import arguments, checks, deciding, explaining, failed, linking, looking, ruling
 from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
-from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, prepare, readable, slices
+from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, overlaid, prepare, readable, slices, spread
 from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError
 from urlsieve.explaining import Known
@@ -19,13 +19,14 @@ from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Mode, Offers, Outc
 from urlsieve.moving import arriving, leaving
 from urlsieve.ruling import Applied
 from urlsieve.sites import GroupHandle, SiteHandle
-from urlsieve.stores.protocol import Store
+from urlsieve.stores.protocol import Offered, StaleRules, Store
 
 if TYPE_CHECKING:
     from urlsieve.canon import Explanation
     from urlsieve.canon.rulebook import Book
     from urlsieve.canon.rules import Rules
 
+T = TypeVar("T")
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
 MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
 
@@ -90,30 +91,39 @@ class Sieve:
 
     def _offer_parts(self, parts: list[linking.Part], mode: Mode, report: Report) -> None:
         """One atomic step. Where somebody has changed the rules meanwhile, under theirs: their keys may be others."""
+        taken: list[bytes] = []  # what parts of a store took of it that had not heard of the newer rules yet
         while True:
             form = self._form
             prepared = [part.prepared(form) for part in parts]
             offered = self._store.offer(merge(prepared), mode, form.generation, self._clock())
             if not offered.stale_rules:
                 break
+            if offered.verdicts:
+                taken = overlaid(prepared, taken, spread(prepared, offered.verdicts))
             self._reload_rules()
-        at = 0
-        for part in prepared:
-            many = len(part.index)
-            verdicts = offered.verdicts[at : at + many]
-            at += many
-            if part.refused:
-                spread = bytearray(part.total)
-                for i, verdict in zip(part.index, verdicts, strict=True):
-                    spread[i] = verdict
-                verdicts = bytes(spread)
+        for part, verdicts in zip(prepared, overlaid(prepared, taken, spread(prepared, offered.verdicts)), strict=True):
             report.add(verdicts, part.refused)
 
-    def _offered(self, offers: Offers, mode: Mode) -> bytes:
-        """Of entries that the store has: their fingerprints are what it says, whatever the rules are."""
-        while (offered := self._store.offer(offers, mode, self._form.generation, self._clock())).stale_rules:
+    def _offered(self, offers: Offers, mode: Mode) -> Offered:
+        """Of entries that the store has: their fingerprints are what it says. Where the rules have changed meanwhile they may not be."""
+        offered = self._store.offer(offers, mode, self._form.generation, self._clock())
+        if offered.stale_rules:
             self._reload_rules()
-        return offered.verdicts
+        return offered
+
+    def _count(self, offers: Offers) -> None:
+        """An offer of no URLs, for its counts of rejected ones."""
+        while self._offered(offers, Mode.NEW).stale_rules:
+            pass
+
+    def _asked(self, urls: list[str | bytes | URLItem], ask: Callable[[Offers, int], T]) -> tuple[Prepared, T]:
+        """A question of these URLs to the store, under its rules as they are now."""
+        while True:
+            prepared = self._prepare(urls, Defaults(), None)
+            try:
+                return prepared, ask(prepared.offers, prepared.generation)
+            except StaleRules:
+                self._reload_rules()
 
     def _prepare(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared:
         return prepare(urls, defaults, self._form, base=base)
@@ -262,12 +272,8 @@ class Sieve:
         """Whether each was taken already (a rejected URL never is). Writes nothing."""
         answers: list[bool] = []
         for part in slices(urls):
-            prepared = self._prepare(part, Defaults(), None)
-            flags = self._store.contains(prepared.offers)
-            spread = [False] * prepared.total
-            for i, flag in zip(prepared.index, flags, strict=True):
-                spread[i] = bool(flag)
-            answers += spread
+            prepared, flags = self._asked(part, self._store.contains)
+            answers += map(bool, spread([prepared], flags)[0])
         return answers
 
     def explain(self, url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None) -> Explanation:
@@ -330,7 +336,7 @@ class Sieve:
         """Not seen any more; queue entries and leases go too. How many were seen."""
         total = 0
         for part in slices(urls):
-            total += self._store.forget(self._prepare(part, Defaults(), None).offers, self._clock())
+            total += self._asked(part, lambda offers, generation: self._store.forget(offers, self._clock(), generation))[1]
         return total
 
     def purge(self, site: str) -> int:
@@ -400,7 +406,7 @@ class Sieve:
             self._store,
             self._read_rules,
             clock=self._clock,
-            offered=lambda offers: self._offered(offers, Mode.NEW),
+            offered=self._count,
             reject=rejected or (lambda word, why, line: None),
             report=Imported() if report is None else report,
         )

@@ -34,7 +34,8 @@ from urlsieve.model import (
 
 
 class Offered(NamedTuple):
-    """One `Verdict` value per offer, in order. `stale_rules`: nothing was done, the caller's rules are older than the store's."""
+    """One `Verdict` value per offer, in order. `stale_rules`: the caller's rules are older than the store's, and it comes again under
+    newer ones; nothing was done but what the verdicts say (if there are any): by shards that had not heard of those yet."""
 
     verdicts: bytes
     stale_rules: bool = False
@@ -90,7 +91,8 @@ class Swept(NamedTuple):
 
 
 class StaleRules(Exception):
-    """Nothing was done: the caller's rules are older than the store's. It reads them and comes again."""
+    """Nothing was done, but by shards that had not heard of it: the caller's rules are older than the store's. It reads them and comes
+    again; what was done in vain is found again, or swept."""
 
 
 #: Flags of `settle`.
@@ -132,8 +134,9 @@ class Store(Protocol):
           `elsewhere` only is marked as known, and SEEN.
         """
 
-    def contains(self, offers: Offers) -> bytes:
-        """One flag per offer: 1 seen, also under an earlier fingerprint or elsewhere. Writes nothing."""
+    def contains(self, offers: Offers, generation: int | None = None) -> bytes:
+        """One flag per offer: 1 seen, also under an earlier fingerprint or elsewhere. Writes nothing. StaleRules: the fingerprints were
+        made under rules of an older `generation`, and may be those of other pages now."""
 
     def lease(
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
@@ -161,8 +164,9 @@ class Store(Protocol):
         or not at all; a store without shards is one shard. Redirect targets may be recorded although the change itself is lost or
         outdated."""
 
-    def forget(self, offers: Offers, now: float) -> int:
-        """Not seen any more, under no earlier fingerprint either; queue entries and leases go too. The count of those that were seen."""
+    def forget(self, offers: Offers, now: float, generation: int | None = None) -> int:
+        """Not seen any more, under no earlier fingerprint either; queue entries and leases go too. The count of those that were seen.
+        StaleRules: see `contains`; shards that had not heard of the newer rules may have forgotten theirs."""
 
     def purge(self, site: str, site_id: int, now: float) -> int:
         """Forget everything of one exact site. The count."""

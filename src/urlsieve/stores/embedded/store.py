@@ -177,8 +177,10 @@ class EmbeddedStore:
             policy = self._policy_in(tx.db)
             return Offered(offer.offer(tx, offers, mode, policy=policy, now=now + tx.waited, sites=self._sites))
 
-    def contains(self, offers: Offers) -> bytes:
+    def contains(self, offers: Offers, generation: int | None = None) -> bytes:
         with self._ledger.look() as tx:
+            if generation is not None and generation < tx.value("rules_generation"):
+                raise StaleRules
             flags = bytearray(entry >= seen.LEAST for entry in seen.entries(tx, offers.fingerprints))
             for i in offers.elsewhere:
                 flags[i] = True
@@ -221,8 +223,10 @@ class EmbeddedStore:
         except settle.Conflict:
             return bytes((OUTDATED,)) * len(changes)
 
-    def forget(self, offers: Offers, now: float) -> int:
+    def forget(self, offers: Offers, now: float, generation: int | None = None) -> int:
         with self._marking() as tx:
+            if generation is not None and generation < tx.value("rules_generation"):
+                raise StaleRules
             return drop.forget(tx, offers, self._policy_in(tx.db), now)
 
     def purge(self, site: str, site_id: int, now: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import struct
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -106,7 +106,7 @@ class Job:
         return self._take(values)
 
     def _take(self, values: Sequence[Any]) -> tuple[Header, int] | None:
-        schema, text, policy, pgen, _, rgen, epoch = values
+        schema, text, policy, pgen, _, rgen, epoch, _ = values
         if schema is None:
             return None
         if int(schema) != SCHEMA:
@@ -144,10 +144,14 @@ class Job:
         arguments = ("make", json.dumps(known), json.dumps(asdict(policy)), self.run_id)
         self.wire.ask([Call("job", self.key, arguments)])
 
-    def check(self, number: bytes) -> None:
-        """Of a shard: is it there, and of this job? One whose making was cut short has none."""
-        if not number or struct.unpack("<d", number)[0] not in (0, self.number):
+    def check(self, text: bytes) -> int:
+        """Of a shard: is it there, and of this job? One whose making was cut short has no number. The generation of its rules."""
+        if len(text) != pack.RULES_AND_JOB.size:
             raise gone(self.where)
+        rgen, _, _, number = pack.RULES_AND_JOB.unpack(text)
+        if number not in (0, self.number):
+            raise gone(self.where)
+        return int(rgen)
 
     # -- policy and rules
 
@@ -162,20 +166,23 @@ class Job:
                 return
         raise StoreUnavailable(f"the policy of {self.where} changes too often: try again")
 
-    def rules(self) -> Ruled:
+    def rules(self) -> tuple[Ruled, int | None]:
+        """And the number of the sweep that is not finished. What is asked from now on is asked under these."""
         (values,) = self.wire.ask([Call("job", self.key, ("read",))])
-        if values[0] is None:
+        if self._take(values) is None:
             raise StoreCorrupt(f"the job {self.address.job} is gone from {self.where}")
-        return Ruled(int(values[5]), values[4].decode())
+        number = int(values[7]) if values[7] else None
+        return Ruled(int(values[5]), values[4].decode(), number is None), number
 
-    def replace_rules(self, text: str, expected: int) -> bool:
-        (done,) = self.wire.ask([Call("job", self.key, ("rules", text, expected))])
-        if done:
-            with self._lock:
-                self.rgen = max(self.rgen, expected + 1)
-                self._pack_context()
-            self.tell()
+    def replace_rules(self, text: str, expected: int, *, swept: bool) -> bool:
+        """swept: nothing has to be swept for them. All shards are to be told."""
+        call = os.urandom(8)  # known again when it is repeated because no answer came
+        (done,) = self.wire.ask([Call("job", self.key, ("rules", text, expected, call, int(not swept)))])
         return bool(done)
+
+    def end_sweep(self, number: int, epoch: int) -> bool:
+        """All shards are done with it. False: the server has restarted since that `epoch`, so perhaps they are not."""
+        return bool(self.wire.ask([Call("job", self.key, ("swept", number, epoch))])[0])
 
     def tell(self) -> None:
         """All shards hear of it at once; one that does not hears it with the next call of anybody who knows."""

@@ -6,8 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from urlsieve.model import MOST_EXAMPLES, Counts, EntryInfo, GroupRow, Refused, SiteRow, State
+from urlsieve.model import MOST_EXAMPLES, Counts, EntryInfo, GroupRow, Offers, Refused, SiteRow, State
 from urlsieve.stores.counting import counts_of
+from urlsieve.stores.protocol import StaleRules
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Answer, Ask, Job
 from urlsieve.stores.redis.lease import named
@@ -71,6 +72,39 @@ def refused(job: Job) -> list[Refused]:
         if kept[one.name] <= MOST_EXAMPLES:
             newest.append(one)
     return newest
+
+
+def contains(job: Job, offers: Offers, generation: int | None) -> bytes:
+    """In one round trip. What each shard says of itself comes last: were its rules those of the caller then, they were so before."""
+    flags = bytearray(len(offers.fingerprints) // 16)
+    by_shard = job.shards.of_offers(offers)
+    calls: list[Call] = []
+    where: list[list[int]] = []
+    for shard, positions in by_shard.items():
+        by_site: dict[bytes, tuple[list[bytes], list[int]]] = {}
+        for i in positions:
+            names = [offers.fingerprints[16 * i : 16 * i + 16]]
+            if i in offers.earlier:
+                names += [one.fingerprint for one in offers.earlier[i]]
+            for name in names:
+                urls, at = by_site.setdefault(name[:8], ([], []))
+                urls.append(name[8:])
+                at.append(i)
+        for half, (urls, at) in by_site.items():
+            calls.append(Call("", "", ("HMGET", job.shards.keys[shard].encode() + b"f" + half, *urls)))
+            where.append(at)
+    many = len(calls)
+    calls += [Call("", "", ("GETRANGE", f"{job.shards.keys[shard]}n", *pack.RULES_AND_JOB_AT)) for shard in by_shard]
+    answers = job.wire.ask(calls) if calls else []
+    newest = max((job.check(text) for text in answers[many:]), default=0)
+    if generation is not None and generation < newest:
+        raise StaleRules
+    for at, answer in zip(where, answers[:many], strict=True):
+        for i, mark in zip(at, answer, strict=True):
+            flags[i] = flags[i] or mark is not None
+    for i in offers.elsewhere:
+        flags[i] = True
+    return bytes(flags)
 
 
 def sites(job: Job) -> Iterator[SiteRow]:

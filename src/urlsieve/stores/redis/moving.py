@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, Klass, State, Verdict
-from urlsieve.stores.protocol import refuse_unfit
+from urlsieve.stores.protocol import StaleRules, refuse_unfit
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.look import marks, scan
@@ -166,7 +166,9 @@ def _marks_again(job: Job, shard: int, half: bytes, urls: list[bytes]) -> list[t
 # -- in
 
 
-def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, int], groups: Mapping[int, str]) -> bytes:
+def admit(
+    job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, int], groups: Mapping[int, str], generation: int | None
+) -> bytes:
     """One verdict per entry, in one step per shard and MOST_AT_ONCE. Everything is looked at before the first is written."""
     refuse_unfit(given)
     by_shard: dict[int, list[int]] = {}
@@ -178,8 +180,12 @@ def admit(job: Job, given: Sequence[Entry], now: float, skipped: Mapping[str, in
         by_shard.setdefault(job.shards.of(entry.site), []).append(i)
     verdicts = bytearray(len(given))
     chunks = [(shard, at[start : start + MOST_AT_ONCE]) for shard, at in by_shard.items() for start in range(0, len(at), MOST_AT_ONCE)]
-    asks = [Ask(shard, "admit", _arguments([given[i] for i in at])) for shard, at in chunks]
-    for (_, at), answer in zip(chunks, job.ask(asks, now, sign=True), strict=True):
+    rules: Argument = "" if generation is None else generation
+    asks = [Ask(shard, "admit", [rules, *_arguments([given[i] for i in at])]) for shard, at in chunks]
+    answers = job.ask(asks, now, sign=True)
+    if any(answer.values[0] is None for answer in answers):
+        raise StaleRules
+    for (_, at), answer in zip(chunks, answers, strict=True):
         for i, taken in zip(at, answer.values[0], strict=True):
             verdicts[i] = Verdict.NEW if taken else Verdict.SEEN
     job.ask([Ask(job.shards.of(name), "group", [pack.half_of(group_id), name]) for group_id, name in groups.items()], now, sign=True)

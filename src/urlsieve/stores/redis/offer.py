@@ -22,8 +22,8 @@ def offer(job: Job, offers: Offers, mode: Mode, generation: int, now: float) -> 
         stale = _near_the_mark(job, offers, mode, generation, now, mark, verdicts)
     else:
         stale = _step(job, job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN), mode, generation, now, lambda shard: 0, verdicts)
-    if stale:
-        return Offered(b"", True)
+    if stale:  # what shards took that had not heard of the newer rules is taken
+        return Offered(bytes(verdicts), True)
     tally(job, "rejected", offers.rejected, offers.examples, now)
     return Offered(bytes(verdicts))
 
@@ -78,7 +78,7 @@ def _near_the_mark(job: Job, offers: Offers, mode: Mode, generation: int, now: f
     if waiting + many < mark or waiting >= mark * HEADROOM:
         return _step(job, job.shards.parts(offers), mode, generation, now, lambda shard: waiting - have[shard], verdicts)
     for shard, positions in runs(by_shard):
-        part = job.shards.part(offers, shard, positions, texts=True)
+        part = job.shards.whole(offers, shard, positions, texts=True)
         others = sum(have) - have[shard]
         if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts):  # type: ignore[misc]
             return True

@@ -40,8 +40,9 @@ COUNTERS = (
 )
 _COUNTERS = struct.Struct(f"<{len(COUNTERS)}d")
 EMPTY_SHARD = bytes(_COUNTERS.size)
-#: First and last byte of the number of the job it belongs to, for GETRANGE.
-JOB_AT = (8 * COUNTERS.index("job"), 8 * COUNTERS.index("job") + 7)
+#: The last four, and their first and last byte, for GETRANGE: the generation of its rules, and the number of the job it belongs to.
+RULES_AND_JOB = struct.Struct("<4d")
+RULES_AND_JOB_AT = (8 * COUNTERS.index("rgen"), 8 * COUNTERS.index("job") + 7)
 
 KLASSES = tuple(Klass)
 STATES = tuple(State)

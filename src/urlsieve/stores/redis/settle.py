@@ -66,27 +66,41 @@ def load(job: Job, tokens: Sequence[str], whole: bool, now: float) -> tuple[list
     return rows, groups
 
 
-def settle(job: Job, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool) -> bytes:
-    """Redirect targets first, then the sources; a call that got no answer is asked for the one it gave."""
+def settle(
+    job: Job, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool, generation: int | None
+) -> bytes:
+    """Redirect targets first, then the sources; a call that got no answer is asked for the one it gave. All in one round trip, but for
+    sources with a target in another shard, which may know of newer rules than theirs: they wait for its answer."""
     flags = bytearray(len(changes))
     of_shards = by_shard(job, [change.token for change in changes])
-    asks = _targets(job, [change for change in changes if change.targets])
-    first = len(asks)
+    rules: Argument = "" if generation is None else generation
+    targets = _targets(job, [change for change in changes if change.targets], rules)
+    apart = _apart(job, changes, of_shards) if generation is not None and job.shards.count > 1 else set()
     groups: dict[int, list[HealthChange]] = {}
     for one in health:
         groups.setdefault(job.shards.of(one.group), []).append(one)
-    chunks = _chunks(of_shards)
-    for shard, found in chunks:
+    asks: list[tuple[Ask, list[tuple[int, Ticket]]]] = []
+    for shard, found in _chunks(of_shards):
         theirs = groups.pop(shard, [])  # with the first chunk of their shard
         call = os.urandom(8)
-        arguments: list[Argument] = [call, b"0", kept_ms(job), int(clean), job.pgen, len(theirs)]
+        arguments: list[Argument] = [call, b"0", kept_ms(job), int(clean), job.pgen, rules, len(theirs)]
         for one in theirs:
             arguments += (pack.half_of(one.group_id), pack.health(one))
         for i, ticket in found:
             arguments += pack.change(ticket, changes[i])
-        asks.append(Ask(shard, "settle", arguments))
-    answers = job.ask(asks, now, sign=True, again=once_more)[first:]
-    for (_, found), answer in zip(chunks, answers, strict=True):
+        asks.append((Ask(shard, "settle", arguments), found))
+    together = [pair for pair in asks if pair[0].shard not in apart]
+    later = [pair for pair in asks if pair[0].shard in apart]
+    answers = job.ask([*targets, *(ask for ask, _ in together)], now, sign=True, again=once_more)
+    recorded = all(answer.values[0] for answer in answers[: len(targets)])
+    if not recorded:
+        for _, found in later:
+            for i, _ in found:
+                flags[i] = OUTDATED
+    given = list(zip(together, answers[len(targets) :], strict=True))
+    if later and recorded:
+        given += zip(later, job.ask([ask for ask, _ in later], now, sign=True, again=once_more), strict=True)
+    for (_, found), answer in given:
         for (i, _), flag in zip(found, answer.values[0], strict=True):
             flags[i] = flag
     return bytes(flags)
@@ -95,7 +109,17 @@ def settle(job: Job, changes: Sequence[Change], health: Sequence[HealthChange], 
 assert (LOST, APPLIED, OUTDATED) == (0, 1, 2)  # settle.lua says them so
 
 
-def _targets(job: Job, changes: Iterable[Change]) -> list[Ask]:
+def _apart(job: Job, changes: Sequence[Change], of_shards: dict[int, list[tuple[int, Ticket]]]) -> set[int]:
+    """Shards with a page that led into another one."""
+    return {
+        shard
+        for shard, found in of_shards.items()
+        for i, _ in found
+        if any(job.shards.of(row.site) != shard for _, row in changes[i].targets)
+    }
+
+
+def _targets(job: Job, changes: Iterable[Change], rules: Argument) -> list[Ask]:
     pairs: dict[int, dict[bytes, OfferRow]] = {}
     for change in changes:
         for fingerprint, row in change.targets:
@@ -110,5 +134,5 @@ def _targets(job: Job, changes: Iterable[Change]) -> list[Ask]:
             names.update((pack.half_of(row.group_id), row.group) for _, row in part)
             flat: list[Argument] = [argument for pair in names.items() for argument in pair]
             bodies = [body_of(fingerprint, row) for fingerprint, row in part]
-            asks.append(Ask(shard, "targets", [b"".join(fp for fp, _ in part), len(names), *flat, *bodies]))
+            asks.append(Ask(shard, "targets", [rules, b"".join(fp for fp, _ in part), len(names), *flat, *bodies]))
     return asks

@@ -15,25 +15,29 @@ from urlsieve.stores.redis.wire import Argument
 
 #: URLs in one call of a script: none keeps the server from others for long.
 MOST_AT_ONCE = 1000
+#: In a part: the position (from 1) of a URL and an earlier fingerprint of it, and of one that was seen elsewhere.
+EARLIER, ELSEWHERE = struct.Struct("<H16s"), struct.Struct("<H")
 #: Names and site halves remembered with their shard.
 MOST_REMEMBERED = 65_536
 
 
 class Part(NamedTuple):
-    """Offers of one shard: their positions in the batch, fingerprints, names by hash, and what was pushed of each."""
+    """Offers of one shard: their positions in the batch, fingerprints, names by hash, and what was pushed of each; packed, the earlier
+    fingerprints and which were seen elsewhere: nearly always none."""
 
     shard: int
     positions: Sequence[int]
     fingerprints: bytes
     names: dict[bytes, bytes]
     bodies: list[bytes]
+    others: tuple[bytes, ...] = ()
 
     def arguments(self) -> list[Argument]:
         """As the scripts take them: fingerprints come before these where they must."""
         flat: list[Argument] = [len(self.names)]
         for half, name in self.names.items():
             flat += (half, name)
-        return [*flat, *self.bodies]
+        return [*flat, *self.bodies, *self.others]
 
 
 class Shards:
@@ -93,7 +97,7 @@ class Shards:
         """All offers, at most MOST_AT_ONCE in a part. Not `texts`: only the sites' names. Made as they are asked for, where nothing in
         them can be refused; else all, before the first is sent."""
         made = (
-            self.part(offers, shard, positions[at : at + MOST_AT_ONCE], texts)
+            self.whole(offers, shard, positions[at : at + MOST_AT_ONCE], texts)
             for shard, positions in self.of_offers(offers).items()
             for at in range(0, len(positions), MOST_AT_ONCE)
         )
@@ -106,7 +110,16 @@ class Shards:
         first = offers.columns([0])
         return first.group is first.site
 
-    def part(self, offers: Offers, shard: int, at: Sequence[int], texts: bool) -> Part:
+    def whole(self, offers: Offers, shard: int, at: Sequence[int], texts: bool) -> Part:
+        """With what its URLs were called before. Under earlier rules they were of the same registrable domain, so in the same shard."""
+        part = self._part(offers, shard, at, texts)
+        if not offers.earlier and not offers.elsewhere:
+            return part
+        earlier = b"".join(EARLIER.pack(j, name.fingerprint) for j, i in enumerate(at, 1) for name in offers.earlier.get(i, ()))
+        elsewhere = b"".join(ELSEWHERE.pack(j) for j, i in enumerate(at, 1) if i in offers.elsewhere)
+        return part._replace(others=(earlier, elsewhere)) if earlier or elsewhere else part
+
+    def _part(self, offers: Offers, shard: int, at: Sequence[int], texts: bool) -> Part:
         prints = offers.fingerprints
         keys = [prints[16 * i : 16 * i + 16] for i in at]
         block = b"".join(keys)

@@ -26,8 +26,9 @@ from urlsieve.model import (
 )
 from urlsieve.stores.protocol import Leased, Offered, Ruled, Sweep, Swept
 from urlsieve.stores.redis import address as addresses
-from urlsieve.stores.redis import doctor, look, moving, pack, settle, verify
-from urlsieve.stores.redis.job import Ask, Job
+from urlsieve.stores.redis import doctor, drop, look, moving, pack, settle, verify
+from urlsieve.stores.redis import sweep as sweeping
+from urlsieve.stores.redis.job import Job
 from urlsieve.stores.redis.lease import Rounds
 from urlsieve.stores.redis.offer import offer
 from urlsieve.stores.redis.wire import Argument, Call
@@ -35,8 +36,6 @@ from urlsieve.stores.redis.wire import Argument, Call
 MOST_BLOB = 512 * 1024
 #: Waiters look at least this often (seconds): a worker killed between its step and the sign of it leaves no sign.
 LONGEST_BLIND = 1.0
-#: URLs that a purge drops in one call.
-PURGE_SLICE = 1000
 
 
 class RedisStore:
@@ -90,18 +89,22 @@ class RedisStore:
         self._job.set_policy(change)
 
     def rules(self) -> Ruled:
-        return self._job.rules()
+        return self._job.rules()[0]
 
     def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
         if sweep is not None:
-            raise ConfigError("rules that merge less than before cannot be applied to a store on Redis yet")
-        return Swept() if self._job.replace_rules(book, expected) else None
-
-    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
+            return sweeping.begin(self._job, sweep, book, expected, self._now)
+        if not self._job.replace_rules(book, expected, swept=True):
+            return None
+        self._job.read()
+        self._job.tell()
         return Swept()
 
+    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
+        return sweeping.finish(self._job, sweep, generation, self._now)
+
     def sweep_size(self, sweep: Sweep) -> Swept:
-        raise ConfigError("rules that merge less than before cannot be applied to a store on Redis yet")
+        return sweeping.size(self._job, sweep)
 
     def together(self, one: str, other: str) -> bool:
         return self._job.shards.of(one) == self._job.shards.of(other)
@@ -112,27 +115,9 @@ class RedisStore:
         self._job.wire.check()
         return offer(self._job, offers, mode, generation, now)
 
-    def contains(self, offers: Offers) -> bytes:
+    def contains(self, offers: Offers, generation: int | None = None) -> bytes:
         self._job.wire.check()
-        flags = bytearray(len(offers.fingerprints) // 16)
-        by_shard = self._job.shards.of_offers(offers)
-        calls = [Call("", "", ("GETRANGE", f"{self._job.shards.keys[shard]}n", *pack.JOB_AT)) for shard in by_shard]
-        where: list[list[int]] = []
-        for shard, positions in by_shard.items():
-            by_site: dict[bytes, list[int]] = {}
-            for i in positions:
-                by_site.setdefault(offers.fingerprints[16 * i : 16 * i + 8], []).append(i)
-            for half, at in by_site.items():
-                key = self._job.shards.keys[shard].encode() + b"f" + half
-                calls.append(Call("", "", ("HMGET", key, *(offers.fingerprints[16 * i + 8 : 16 * i + 16] for i in at))))
-                where.append(at)
-        answers = self._job.wire.ask(calls) if calls else []
-        for number in answers[: len(by_shard)]:
-            self._job.check(number)
-        for at, answer in zip(where, answers[len(by_shard) :], strict=True):
-            for i, mark in zip(at, answer, strict=True):
-                flags[i] = mark is not None
-        return bytes(flags)
+        return look.contains(self._job, offers, generation)
 
     def lease(
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
@@ -153,27 +138,13 @@ class RedisStore:
         self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
     ) -> bytes:
         self._job.wire.check()
-        return settle.settle(self._job, changes, health, now, clean=clean)
+        return settle.settle(self._job, changes, health, now, clean=clean, generation=generation)
 
-    def forget(self, offers: Offers, now: float) -> int:
-        parts = self._job.shards.parts(offers, texts=False)
-        answers = self._job.ask([Ask(part.shard, "drop", [part.fingerprints, b""]) for part in parts], now, sign=True)
-        return sum(answer.values[0] for answer in answers)
+    def forget(self, offers: Offers, now: float, generation: int | None = None) -> int:
+        return drop.forget(self._job, offers, generation, now)
 
     def purge(self, site: str, site_id: int, now: float) -> int:
-        """In slices, each whole: others work meanwhile, and what they push of the site while it is purged may stay."""
-        shard, half = self._job.shards.of(site), pack.half_of(site_id)
-        total = 0
-        slice_of: list[bytes] = []
-        for url, _, _ in look.marks(self._job, shard, half):
-            slice_of.append(half + url)
-            if len(slice_of) == PURGE_SLICE:
-                total += self._drop(shard, slice_of, b"", now)
-                slice_of = []
-        return total + self._drop(shard, slice_of, half, now)
-
-    def _drop(self, shard: int, keys: Sequence[bytes], half: bytes, now: float) -> int:
-        return int(self._job.one(shard, "drop", [b"".join(keys), half], now, sign=True).values[0])
+        return drop.purge(self._job, self._job.shards.of(site), pack.half_of(site_id), now)
 
     # -- sites and groups
 
@@ -243,7 +214,7 @@ class RedisStore:
         groups: Mapping[int, str] = MappingProxyType({}),
         generation: int | None = None,
     ) -> bytes:
-        return moving.admit(self._job, entries, now, skipped, groups)
+        return moving.admit(self._job, entries, now, skipped, groups, generation)
 
     def ready(self, now: float, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()) -> tuple[bool, float | None]:
         return look.ready(self._job, now, groups, group_ids)

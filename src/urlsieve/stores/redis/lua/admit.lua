@@ -1,9 +1,11 @@
--- Entries as another store had them: 4 fingerprints in one block, 5 how many names, then hash and name of each site and group, then per
--- entry two: spot (state 9: known; seq is not looked at) with its reason, and what was pushed ("" without text). head, verdicts.
+-- Entries as another store had them: 4 rules generation of the caller ("": any), 5 fingerprints in one block, 6 how many names, then hash
+-- and name of each site and group, then per entry two: spot (state 9: known; seq is not looked at) with its reason, and what was pushed
+-- ("" without text). head, verdicts; false: the caller's rules are old, and nothing was done.
 local SEEN, TAKEN, KNOWN = 0, 1, 9
-local fps, names = ARGV[4], {}
-for i = 6, 5 + 2 * ARGV[5], 2 do names[ARGV[i]] = ARGV[i + 1] end
-local first = 5 + 2 * ARGV[5]
+if ARGV[4] ~= '' and tonumber(ARGV[4]) < n.rgen then return {head(), false} end
+local fps, names = ARGV[5], {}
+for i = 7, 6 + 2 * ARGV[6], 2 do names[ARGV[i]] = ARGV[i + 1] end
+local first = 6 + 2 * ARGV[6]
 local many, known, verdicts, firsts, halves, groups = #fps / 16, known_of(fps), {}, {}, {}, {}
 for i = 1, many do
   local fp = sub(fps, 16 * i - 15, 16 * i)

@@ -1,13 +1,20 @@
 -- Not seen any more: marks, queue entries, leases and texts go. 4 fingerprints in one block, 5 "" or the site half whose row goes too
--- when nothing of it is left. head, how many were seen.
-local fps, whole_site = ARGV[4], ARGV[5]
-local known, live, groups, halves, firsts = known_of(fps), {}, {}, {}, {}
+-- when nothing of it is left, 6 further fingerprints of these: its own and an earlier one in 32 bytes each. head, how many were seen
+-- under one fingerprint or another; false: the caller's rules (7: their generation, "": any) are old, and nothing was done.
+local own, whole_site, earlier = ARGV[4], ARGV[5], ARGV[6]
+if ARGV[7] ~= '' and tonumber(ARGV[7]) < n.rgen then return {head(), false} end
+local prints, owners = {own}, {}
+for j = 1, #earlier / 32 do owners[#own / 16 + j], prints[j + 1] = su('<c16c16', earlier, 32 * j - 31) end
+local fps = table.concat(prints)
+local known, live, groups, halves, firsts, counted = known_of(fps), {}, {}, {}, {}, {}
 local many = 0
 for i = 1, #fps / 16 do
   local fp = sub(fps, 16 * i - 15, 16 * i)
   if known[i] and not firsts[fp] then
     firsts[fp] = i
-    many = many + 1
+    local owner = owners[i] or fp
+    if not counted[owner] then many = many + 1 end
+    counted[owner] = true
     halves[#halves + 1] = sub(fp, 1, 8)
     if known[i] > 0 then live[#live + 1] = text(known[i]) end
   end
@@ -22,27 +29,12 @@ if many == 0 and whole_site == '' then return {head(), 0} end
 begin(true)
 local gone, fields = {}, {}
 for fp, i in pairs(firsts) do
-  local value, half = known[i], sub(fp, 1, 8)
+  local half = sub(fp, 1, 8)
   fields[half] = fields[half] or {}
   table.insert(fields[half], sub(fp, 9))
-  add('seen', -1)
-  if value == -1 then
-    add('known', -1)
-    only_known(fp, -1)
-  else
-    add('accepted', -1)
-    if value > 0 then
-      leave(spots[text(value)])
-      gone[#gone + 1] = text(value)
-    elseif value == -2 then
-      add('dead', -1)
-    else
-      add('done', -1)
-      if value <= -10 then gone[#gone + 1] = text(-value - 10) end
-    end
-  end
+  gone[#gone + 1] = uncount(fp, known[i], spots)
 end
-for half, list in pairs(fields) do spread('HDEL', P .. 'f' .. half, list) end
+unmark(fields)
 spread('HDEL', P .. 's', gone)
 spread('HDEL', P .. 'e', gone)
 if many > 0 then add('generation', 1) end

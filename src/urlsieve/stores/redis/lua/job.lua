@@ -12,7 +12,7 @@ end
 -- More changes of policy or rules, or locks, than a restart can have lost
 local LOST_AT_MOST = 1000000
 local function header()
-  return call('HMGET', KEY, 'schema', 'header', 'policy', 'pgen', 'rules', 'rgen', 'epoch')
+  return call('HMGET', KEY, 'schema', 'header', 'policy', 'pgen', 'rules', 'rgen', 'epoch', 'sweep')
 end
 -- What follows is done also when the server's memory is full: it takes next to none, and a worker that may not do it could not settle.
 local function always() call('DEL', P .. '-') end
@@ -42,10 +42,21 @@ elseif what == 'policy' then -- 2 policy, 3 expected generation. Whether it was 
   call('HSET', KEY, 'policy', ARGV[2])
   call('HINCRBY', KEY, 'pgen', 1)
   return 1
-elseif what == 'rules' then -- 2 rules, 3 expected generation
-  if call('HGET', KEY, 'rgen') ~= ARGV[3] then return 0 end
-  call('HSET', KEY, 'rules', ARGV[2])
-  call('HINCRBY', KEY, 'rgen', 1)
+elseif what == 'rules' then -- 2 rules, 3 expected generation, 4 id of the call, 5 "1" if they must be followed by a sweep, of which the
+  -- generation is the number. False: not replaced. A sweep that is not finished comes first: it goes by the rules that it was begun for.
+  if call('HGET', KEY, 'ruled') == ARGV[4] then return 1 end -- done before: only the answer was lost
+  local sweep = call('HGET', KEY, 'sweep')
+  if call('HGET', KEY, 'rgen') ~= ARGV[3] or (sweep and sweep ~= '') then return 0 end
+  call('HSET', KEY, 'rules', ARGV[2], 'ruled', ARGV[4])
+  local number = call('HINCRBY', KEY, 'rgen', 1)
+  if ARGV[5] == '1' then call('HSET', KEY, 'sweep', string.format('%.0f', number)) end
+  return 1
+elseif what == 'swept' then -- 2 number of the sweep that all shards are done with, 3 the epoch in which they said so. Whether that holds.
+  if call('HGET', KEY, 'epoch') ~= ARGV[3] then return 0 end -- the server has restarted, and may have lost a part of it
+  if call('HGET', KEY, 'sweep') == ARGV[2] then
+    always()
+    call('HSET', KEY, 'sweep', '')
+  end
   return 1
 elseif what == 'tally' then -- reason and count in turn: refused before the store, skipped in another store. 2 kind.
   always()

@@ -1,5 +1,6 @@
 -- 4 mode, 5 rules generation of the caller, 6 URLs that wait in other shards (for the high-water mark), 7 fingerprints in one block,
--- 8 how many names, then hash and name of each site and group, then what was pushed, per fingerprint (nothing where only marked known).
+-- 8 how many names, then hash and name of each site and group, then what was pushed, per fingerprint (nothing where only marked known);
+-- then, where there are any, two: position and earlier fingerprint in 18 bytes each, and positions of those seen elsewhere in 2.
 -- head, verdicts: one byte each; false: the caller's rules are old.
 local MODE_NEW, MODE_RAISE, MODE_AGAIN, MARK_DONE, MARK_KNOWN = 0, 1, 2, 3, 4
 local V_SEEN, V_NEW, V_RAISED, V_REQUEUED, V_FULL, V_LIMIT = 0, 1, 2, 3, 4, 5
@@ -19,8 +20,39 @@ end
 
 -- reading: what is known, the sites, the entries that are there, the groups
 local known, verdicts, firsts, fresh, old = known_of(fps), {}, {}, {}, {}
+-- What was seen under an earlier fingerprint goes by that one (`by`); its own is marked as known, as is what was seen elsewhere.
+local by, marked = {}, {}
+if #ARGV > first_tail + many then
+  local earlier, elsewhere, owners, prints, hits, found = ARGV[first_tail + many + 1], ARGV[first_tail + many + 2], {}, {}, {}, {}
+  for j = 1, #earlier / 18 do owners[j], prints[j] = su('<Hc16', earlier, 18 * j - 17) end
+  local values = known_of(table.concat(prints))
+  for j, i in ipairs(owners) do
+    if values[j] and (not known[i] or known[i] == -1) then -- one that is an entry before one that is only known
+      local own = sub(fps, 16 * i - 15, 16 * i)
+      if not hits[own] or (hits[own].value == -1 and values[j] ~= -1) then hits[own] = {fp = prints[j], value = values[j]} end
+      found[own] = true
+    end
+  end
+  for j = 1, #elsewhere / 2 do
+    local i = su('<H', elsewhere, 2 * j - 1)
+    if not known[i] then found[sub(fps, 16 * i - 15, 16 * i)] = true end
+  end
+  local done = {}
+  for i = 1, many do
+    local own = sub(fps, 16 * i - 15, 16 * i)
+    if found[own] then
+      if not known[i] then
+        if not done[own] then marked[#marked + 1] = i end
+        done[own] = true
+        known[i] = -1
+      end
+      local hit = hits[own]
+      if hit and hit.value ~= -1 then by[i], known[i] = hit.fp, hit.value end
+    end
+  end
+end
 for i = 1, many do
-  local fp = sub(fps, 16 * i - 15, 16 * i)
+  local fp = by[i] or sub(fps, 16 * i - 15, 16 * i)
   verdicts[i] = V_SEEN
   if not firsts[fp] then
     firsts[fp] = i
@@ -32,7 +64,7 @@ for i = 1, many do
   end
 end
 local halves = {}
-for _, list in ipairs({fresh, old}) do
+for _, list in ipairs({fresh, old, marked}) do
   for _, i in ipairs(list) do halves[#halves + 1] = sub(fps, 16 * i - 15, 16 * i - 8) end
 end
 load_sites(halves)
@@ -101,8 +133,19 @@ if mode ~= MARK_KNOWN then
   end
 end
 
-if #taken == 0 and #old == 0 and #refused == 0 then return {head(), string.rep(string.char(V_SEEN), many)} end
+if #taken == 0 and #old == 0 and #refused == 0 and #marked == 0 then return {head(), string.rep(string.char(V_SEEN), many)} end
 begin()
+
+for _, i in ipairs(marked) do
+  local fp = sub(fps, 16 * i - 15, 16 * i)
+  local half = sub(fp, 1, 8)
+  local site = ensure_site(half, names[half])
+  if site.limit then accepted_of(site) end -- what it has accepted, before its count of known ones grows
+  add('seen', 1)
+  add('known', 1)
+  mark(fp, '-1')
+  only_known(fp, 1)
+end
 
 -- new ones
 local first_id = n.entry
@@ -183,6 +226,8 @@ local function return_to_queue(i, id, fp, body, class)
   if body then
     _, _, _, grp = su(BODY, body)
     new = merge(body, new, class == RETRY)
+  elseif by[i] then
+    new = fp .. sub(new, 17)
   end
   texts[#texts + 1] = text(id)
   texts[#texts + 1] = stamp .. new
@@ -239,7 +284,7 @@ local function revive(i, fp, value)
 end
 
 for _, i in ipairs(old) do
-  local fp, value = sub(fps, 16 * i - 15, 16 * i), known[i]
+  local fp, value = by[i] or sub(fps, 16 * i - 15, 16 * i), known[i]
   if value > 0 then
     verdicts[i] = undone(i, spots[text(value)])
   elseif mode == MODE_AGAIN then
@@ -250,17 +295,17 @@ spread('HSET', P .. 'e', texts)
 
 -- equals of one that was refused are refused too, not seen
 if #refused > 0 then
-  local by = {}
+  local counted = {}
   for i = 1, many do
-    local first = firsts[sub(fps, 16 * i - 15, 16 * i)]
+    local first = firsts[by[i] or sub(fps, 16 * i - 15, 16 * i)]
     local reason = REFUSALS[verdicts[first]]
     if reason then
       verdicts[i] = verdicts[first]
-      by[reason] = (by[reason] or 0) + 1
+      counted[reason] = (counted[reason] or 0) + 1
     end
   end
   local fields = {}
-  for reason, count in pairs(by) do fields[reason] = tally('rejected', reason, count) end
+  for reason, count in pairs(counted) do fields[reason] = tally('rejected', reason, count) end
   for at = math.max(1, #refused - MOST_EXAMPLES + 1), #refused do
     local i = refused[at]
     example(fields[REFUSALS[verdicts[i]]], ARGV[first_tail + i])

@@ -1,6 +1,7 @@
 -- 4 id of the call, 5 "1" if it may have been done already, 6 for how long its answer is kept (ms), 7 "1": clean, 8 generation of the
--- policy it was decided under, 9 how many health changes, then group and change of each, then the changes, each in two: packed, reason
--- ‖ what a skip is counted under. head, flags: one byte each (1 applied, 0 lost, 2 outdated).
+-- policy it was decided under, 9 of the rules under which redirect targets were named ("": there are none), 10 how many health changes,
+-- then group and change of each, then the changes, each in two: packed, reason ‖ what a skip is counted under.
+-- head, flags: one byte each (1 applied, 0 lost, 2 outdated).
 local CHANGE, HEALTH = '<dc24BdBIIdddH', '<IIBc16BIdd'
 local LOST, APPLIED, OUTDATED = 0, 1, 2
 local clean = ARGV[7] == '1'
@@ -8,10 +9,10 @@ if ARGV[5] == '1' then
   local before = call('GET', P .. 'a' .. ARGV[4])
   if before then return {head(), before} end
 end
-local first = 9 + 2 * ARGV[9]
+local first = 10 + 2 * ARGV[10]
 local many = (#ARGV - first) / 2
 local function outdated() return {head(), string.rep(string.char(OUTDATED), many)} end
-if tonumber(ARGV[8]) ~= n.pgen then return outdated() end
+if tonumber(ARGV[8]) ~= n.pgen or (ARGV[9] ~= '' and tonumber(ARGV[9]) < n.rgen) then return outdated() end
 
 -- reading
 local ids, changes = {}, {}
@@ -36,9 +37,9 @@ for i, c in ipairs(changes) do
     groups[#groups + 1] = s.grp
   end
 end
-for i = 10, first, 2 do groups[#groups + 1] = ARGV[i] end
+for i = 11, first, 2 do groups[#groups + 1] = ARGV[i] end
 load_groups(groups)
-for i = 10, first, 2 do
+for i = 11, first, 2 do
   local g = group(ARGV[i])
   if not g or g.version ~= su('<I', ARGV[i + 1]) then return outdated() end
 end
@@ -51,7 +52,7 @@ end
 
 begin(true)
 local function ahead(time) return time and time + shift end
-for i = 10, first, 2 do
+for i = 11, first, 2 do
   local g = group(ARGV[i])
   local version, failures, has, url, several, blocks, blocked, ok = su(HEALTH, ARGV[i + 1])
   g.version, g.failures, g.failed_url, g.several, g.blocks = version + 1, failures, has == 1 and url or '', several == 1, blocks

@@ -1,9 +1,10 @@
 -- Redirect targets are entries of their own, done: also when they were waiting; a target leased by a worker is left alone.
--- 4 fingerprints in one block, 5 how many names, then hash and name of each site and group, then what would have been pushed of each.
--- head.
-local fps, names = ARGV[4], {}
-for i = 6, 5 + 2 * ARGV[5], 2 do names[ARGV[i]] = ARGV[i + 1] end
-local first_tail = 5 + 2 * ARGV[5]
+-- 4 rules generation of the caller ("": any), 5 fingerprints in one block, 6 how many names, then hash and name of each site and group,
+-- then what would have been pushed of each. head, 1; 0 if the caller's rules are old, and nothing was done.
+if ARGV[4] ~= '' and tonumber(ARGV[4]) < n.rgen then return {head(), 0} end
+local fps, names = ARGV[5], {}
+for i = 7, 6 + 2 * ARGV[6], 2 do names[ARGV[i]] = ARGV[i + 1] end
+local first_tail = 6 + 2 * ARGV[6]
 local many, known = #fps / 16, known_of(fps)
 local halves, groups, live = {}, {}, {}
 for i = 1, many do
@@ -55,4 +56,4 @@ spread('HSET', P .. 'e', texts)
 spread('HDEL', P .. 's', gone)
 if not policy.keep_urls then spread('HDEL', P .. 'e', gone) end
 finish()
-return {head()}
+return {head(), 1}

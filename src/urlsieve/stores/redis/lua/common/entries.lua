@@ -170,6 +170,27 @@ local function only_known(fp, by)
   site_changed(site)
 end
 
+-- No longer seen: uncounted, and out of its queue. Its mark and its records are the caller's to take: the id of those, where it has any.
+local function uncount(fp, value, spots)
+  add('seen', -1)
+  if value == -1 then
+    add('known', -1)
+    only_known(fp, -1)
+    return
+  end
+  add('accepted', -1)
+  if value > 0 then
+    leave(spots[text(value)])
+    return text(value)
+  end
+  add(value == -2 and 'dead' or 'done', -1)
+  return value <= -10 and text(-value - 10) or nil
+end
+-- Marks go: lists of URL halves by site half
+local function unmark(fields)
+  for half, list in pairs(fields) do spread('HDEL', P .. 'f' .. half, list) end
+end
+
 -- Reasons are the callers' words: beyond 200 of a kind the rest is "other".
 local function tally(kind, reason, by)
   local field = kind .. '.' .. reason

@@ -1,0 +1,99 @@
+-- What rules that merge less than before take back. 4 number of the sweep, 5 fingerprints to forget, each with its entry (0: none) in 24
+-- bytes, 6 those to move: fingerprint, entry and the new fingerprint in 40 each, 7 "1": the shard is done with after these, 8 how many
+-- names, then half and name of each site that something moves to. head, "0" if the shard was done with before, and nothing is done;
+-- how many were forgotten, moved, and went because another was there already.
+-- Whoever sweeps has looked before, perhaps long ago: only what is still as it was then is touched, so that repeating this is harmless.
+-- What has lost its text since is forgotten. All that leave do so before the first arrives: two may change places.
+local number, gone, moves = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+if tonumber(call('GET', P .. 'w') or 0) >= number then return {head(), 0, 0, 0, 0} end
+local names = {}
+for i = 9, 8 + 2 * ARGV[8], 2 do names[ARGV[i]] = ARGV[i + 1] end
+local olds, ids, news = {}, {}, {}
+for i = 1, #gone / 24 do olds[i], ids[i] = su('<c16d', gone, 24 * i - 23) end
+local forgets = #olds
+for i = 1, #moves / 40 do olds[forgets + i], ids[forgets + i], news[i] = su('<c16dc16', moves, 40 * i - 39) end
+
+-- reading
+local known, there = known_of(table.concat(olds)), known_of(table.concat(news))
+local live, halves = {}, {}
+for i, fp in ipairs(olds) do
+  halves[i] = sub(fp, 1, 8)
+  if known[i] and known[i] > 0 and known[i] == ids[i] then live[#live + 1] = text(known[i]) end
+end
+local spots, groups = spots_of(live), {}
+for _, s in pairs(spots) do groups[#groups + 1] = s.grp end
+load_groups(groups)
+load_sites(halves)
+local arriving_at = {}
+for i, fp in ipairs(news) do arriving_at[i] = sub(fp, 1, 8) end
+load_sites(arriving_at)
+
+local FORGET, MOVE = 1, 2
+local acts, at, met = {}, {}, {} -- at: what is at each new fingerprint, as it becomes
+for i, fp in ipairs(news) do at[fp] = there[i] or false end
+for i, fp in ipairs(olds) do
+  local value = known[i]
+  local id = value and (value > 0 and value or value <= -10 and -value - 10) or 0
+  if value and not met[fp] and (id == 0 or id == ids[i]) then
+    if id == 0 or (i <= forgets and (value < 0 or spots[text(id)].state == DEAD)) then
+      acts[i] = FORGET
+    elseif i > forgets then
+      acts[i] = MOVE
+    end
+  end
+  met[fp] = true
+  if acts[i] and at[fp] ~= nil then at[fp] = false end
+end
+local moved, texts, kept, raws = {}, {}, {}, {}
+for i = forgets + 1, #olds do
+  local fp = news[i - forgets]
+  if acts[i] == MOVE then
+    if at[fp] and at[fp] ~= -1 then
+      acts[i] = FORGET -- the one that is there stays
+    else
+      moved[#moved + 1] = {i = i, fp = fp, over = at[fp] == -1}
+      texts[#texts + 1] = text(ids[i])
+      at[fp] = known[i]
+    end
+  end
+end
+local bodies, places = hmget(P .. 'e', texts), hmget(P .. 's', texts)
+for j, id in ipairs(texts) do
+  if not bodies[j] then error('URLSIEVE broken: no text of entry ' .. id) end
+end
+
+begin(true)
+local forgotten, merged, leaving, fields = 0, 0, {}, {}
+for i, act in pairs(acts) do
+  local half = halves[i]
+  fields[half] = fields[half] or {}
+  table.insert(fields[half], sub(olds[i], 9))
+  if act == FORGET then
+    leaving[#leaving + 1] = uncount(olds[i], known[i], spots)
+    if i <= forgets or known[i] == 0 or known[i] == -2 then forgotten = forgotten + 1 else merged = merged + 1 end
+  end
+end
+unmark(fields)
+spread('HDEL', P .. 's', leaving)
+spread('HDEL', P .. 'e', leaving)
+for j, m in ipairs(moved) do
+  local half = sub(m.fp, 1, 8)
+  ensure_site(half, names[half])
+  if m.over then
+    add('seen', -1)
+    add('known', -1)
+    only_known(m.fp, -1)
+  end
+  mark(m.fp, text(known[m.i]))
+  kept[2 * j - 1], kept[2 * j] = texts[j], sub(bodies[j], 1, 9) .. m.fp .. sub(bodies[j], 26) -- BODY: version, since, fingerprint
+  if places[j] then
+    raws[#raws + 1] = texts[j]
+    raws[#raws + 1] = sub(places[j], 1, 10) .. m.fp .. sub(places[j], 27) -- SPOT: state, class, group, fingerprint
+  end
+end
+spread('HSET', P .. 'e', kept)
+spread('HSET', P .. 's', raws)
+if next(acts) then add('generation', 1) end
+if ARGV[7] == '1' then call('SET', P .. 'w', ARGV[4]) end
+finish()
+return {head(), 1, forgotten, #moved, merged}
