@@ -10,6 +10,7 @@ from urlsieve.stores.embedded import drop, packed, queue, seen
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 from urlsieve.stores.protocol import Kept, Sweep, Swept
+from urlsieve.stores.sweeping import Fate, Move, fates
 
 _Pairs = list[tuple[bytes, int]]
 _TEXTS = "SELECT t.id, t.url, e.variant FROM text t LEFT JOIN extra e ON e.id = t.id WHERE t.id IN"
@@ -18,17 +19,10 @@ _TEXTS = "SELECT t.id, t.url, e.variant FROM text t LEFT JOIN extra e ON e.id = 
 _LONG_SLICE = 1 << 16
 
 
-class _Move(NamedTuple):
-    old: bytes
-    entry: int
-    new: bytes
-    site: str
-
-
 class _Plan(NamedTuple):
     sites: int
     gone: _Pairs
-    moves: list[_Move]  # no two to one fingerprint, none to one that stays
+    moves: list[Move]  # no two to one fingerprint, none to one that stays
     merged: _Pairs  # there is an entry where these would go
     left: int
 
@@ -49,7 +43,7 @@ def run(tx: Transaction, sweep: Sweep, policy: Policy, now: float, sites: Sites)
     return plan.told()
 
 
-def _move(tx: Transaction, moves: list[_Move], policy: Policy, now: float, sites: Sites) -> None:
+def _move(tx: Transaction, moves: list[Move], policy: Policy, now: float, sites: Sites) -> None:
     seen.remove(tx, [move.old for move in moves])
     known = [move.new for move in moves if seen.find(tx, [move.new])]
     drop.drop(tx, [(key, seen.KNOWN) for key in known], policy, now)
@@ -68,40 +62,24 @@ def _plan(tx: Transaction, sweep: Sweep) -> _Plan:
         number: name for number, name in tx.execute("SELECT id, name FROM site").fetchall() if sweep.covers(name) or sweep.forgets(name)
     }
     gone: _Pairs = []
-    wanted: list[_Move] = []
+    wanted: list[Move] = []
     left = 0
     for number, name in names.items():
         forgets = sweep.forgets(name)
         for pairs in _of_site(tx, number):
-            moves, unspoken = _judged(tx, sweep, pairs)
+            moves, unspoken = _judged(tx, sweep, pairs, forgets)
             wanted += moves
             if forgets:
                 gone += unspoken
             else:
                 left += len(unspoken)
-    leaving = {key for key, _ in gone} | {move.old for move in wanted}
     there = seen.find(tx, list({move.new: None for move in wanted}))
-    taken = {key for key, entry in there.items() if key not in leaving and entry != seen.KNOWN}
-    spots = queue.locate(tx, [move.entry for move in wanted])
-    moves, merged = [], []
-    for move in sorted(wanted, key=lambda move: _rank(spots.get(move.entry))):
-        if move.new in taken and not _waits(spots.get(move.entry)) and not sweep.forgets(names[site_id(move.old)]):
-            left += 1  # whoever asks for it finds the other; and it is as it was when the rules merge less again
-        elif move.new in taken:
-            merged.append((move.old, move.entry))
-        else:
-            taken.add(move.new)
-            moves.append(move)
-    return _Plan(len(names), gone, moves, merged, left)
-
-
-def _waits(spot: queue.Spot | None) -> bool:
-    return spot is not None and spot.state in (State.PENDING, State.DELAYED)
-
-
-def _rank(spot: queue.Spot | None) -> int:
-    """Of two entries that become one: the leased one stays, else one that is done, else one that waits, before one that is dead."""
-    return 1 if spot is None else {State.LEASED: 0, State.PENDING: 2, State.DELAYED: 3}.get(spot.state, 4)
+    stay = {key for key, entry in there.items() if entry != seen.KNOWN} - {key for key, _ in gone}
+    ends: dict[Fate, list[Move]] = {fate: [] for fate in Fate}
+    for move, fate in fates(wanted, stay):
+        ends[fate].append(move)
+    merged = [(move.old, move.entry) for move in ends[Fate.MERGED]]
+    return _Plan(len(names), gone, ends[Fate.MOVED], merged, left + len(ends[Fate.LEFT]))
 
 
 def _of_site(tx: Transaction, number: int) -> Iterator[_Pairs]:
@@ -115,15 +93,20 @@ def _of_site(tx: Transaction, number: int) -> Iterator[_Pairs]:
     yield pairs
 
 
-def _judged(tx: Transaction, sweep: Sweep, pairs: _Pairs) -> tuple[list[_Move], _Pairs]:
+def _judged(tx: Transaction, sweep: Sweep, pairs: _Pairs, forgets: bool) -> tuple[list[Move], _Pairs]:
     """(to move, those that no text speaks for)."""
     texts = {number: (url, variant or b"") for number, url, variant in tx.rows(_TEXTS, [entry for _, entry in pairs if entry > 0])}
     texts |= {entry: (text.url, text.variant) for entry, text in packed.read(tx, [entry for _, entry in pairs]).items()}
     kept = [(key, entry) for key, entry in pairs if entry in texts]
     owns = sweep.moved([Kept(key, *texts[entry]) for key, entry in kept])
+    changed = [(*pair, own) for pair, own in zip(kept, owns, strict=True) if own is None or own[0] != pair[0]]
+    spots = queue.locate(tx, [entry for _, entry, _ in changed])
     unspoken = [(key, entry) for key, entry in pairs if entry not in texts]
-    strange = [pair for pair, own in zip(kept, owns, strict=True) if own is None]
-    waiting = queue.locate(tx, [entry for _, entry in strange])
-    unspoken += [pair for pair in strange if pair[1] not in waiting or waiting[pair[1]].state is State.DEAD]
-    moves = [_Move(*pair, *own) for pair, own in zip(kept, owns, strict=True) if own is not None and own[0] != pair[0]]
+    moves = []
+    for key, entry, own in changed:
+        state = spots[entry].state if entry in spots else State.DONE
+        if own is not None:
+            moves.append(Move(key, entry, *own, state, forgets))
+        elif state in (State.DONE, State.DEAD):
+            unspoken.append((key, entry))
     return moves, unspoken

@@ -1,4 +1,4 @@
-"""Rules that merge less than before go in; what they take back is moved to its own fingerprint or forgotten, shard by shard.
+"""Rules that have changed go in; entries move to the fingerprints they have now, and what no text speaks for is forgotten, shard by shard.
 
 A change of the rules puts the number of its sweep into the job's header, tells every shard of the new generation, so that none takes
 anything under an older one, and sweeps; only then does the header say that it is swept, and somebody offer under the new rules. Whoever
@@ -11,58 +11,52 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from urlsieve.model import State
 from urlsieve.stores.protocol import Kept, Sweep, Swept
 from urlsieve.stores.redis import pack
 from urlsieve.stores.redis.job import Job
 from urlsieve.stores.redis.look import Mark, marks_of, scan
 from urlsieve.stores.redis.wire import Argument, Call
+from urlsieve.stores.sweeping import Fate, Move, Unit, fates, in_order
 
 #: Entries in one call of the script, and looked at together.
 SLICE = 1000
 #: The lock of those who sweep spares others the same work; nothing goes wrong without it. Seconds; and between two looks at it.
 LOCK, LOCK_TTL, LOOK = "rules", 10.0, 0.1
-_GONE, _MOVE = struct.Struct("<16sd"), struct.Struct("<16sd16s")
-_RANK = {"leased": 0, "done": 1, "pending": 2, "delayed": 3, "dead": 4}
-
-
-class Move(NamedTuple):
-    """rank: of two that become one the lower stays: the leased one, else one that is done, one that waits, one that is dead."""
-
-    old: bytes
-    entry: int
-    new: bytes
-    site: str
-    rank: int
+_GONE, _MOVE = struct.Struct("<16sd"), struct.Struct("<16sd16sB")
+#: Of a move: it goes rather than stay where it is; it leaves before anything arrives.
+_FORGETS, _CIRCLE = 1, 2
+_KNOWN = -1
 
 
 class Judged(NamedTuple):
-    """Of a slice of a shard. gone: fingerprint and entry (0: without text) of what is to be forgotten, unless it waits or is out, as
-    `waiting` of them do."""
+    """Of a slice of a shard. gone: fingerprint and entry (0: without text) of what is to be forgotten. left: how many without text stay."""
 
     gone: list[tuple[bytes, int]]
-    waiting: set[bytes]
     moves: list[Move]
+    left: int
 
 
 def size(job: Job, sweep: Sweep) -> Swept:
     """What it would do. Changes nothing."""
     total = Swept()
     for shard in range(job.shards.count):
-        halves = _touched(job, shard, sweep)
-        forgotten, leaving, new = 0, set[bytes](), list[bytes]()
-        for judged in _judge(job, shard, sweep, halves):
-            forgotten += len(judged.gone) - len(judged.waiting)
-            leaving.update(key for key, entry in judged.gone if entry and key not in judged.waiting)
-            leaving.update(move.old for move in judged.moves)
-            new += [move.new for move in judged.moves]
-        touched = set(halves)
-        taken = {key for key, has_text in _entries(job, shard, set(new) - leaving) if has_text or key[:8] not in touched}
-        moved = len(set(new) - taken)
-        total = _sum(total, Swept(len(halves), forgotten, moved, len(new) - moved))
+        touched = _touched(job, shard, sweep)
+        forgotten, left, gone, moves = 0, 0, set[bytes](), list[Move]()
+        for judged in _judge(job, shard, sweep, touched):
+            forgotten, left = forgotten + len(judged.gone), left + judged.left
+            gone.update(key for key, entry in judged.gone if entry)
+            moves += judged.moves
+        marks = _marks(job, shard, {move.new for move in moves} - gone)
+        there = {key for key, mark in marks if mark != _KNOWN and (mark not in (0, -2) or not touched.get(key[:8], False))}
+        ends = Counter(fate for _, fate in fates(moves, there))
+        found = Swept(len(touched), forgotten, ends[Fate.MOVED], ends[Fate.MERGED], left + ends[Fate.LEFT])
+        total = _sum(total, found)
     return total
 
 
@@ -139,16 +133,16 @@ class _Turn:
 
 def _shard(job: Job, shard: int, sweep: Sweep, number: int, turn: _Turn, now: float) -> Swept:
     """What goes goes while the rest is looked at; moves come after, when all of them are known."""
-    halves = _touched(job, shard, sweep)
-    total = Swept(len(halves))
+    touched = _touched(job, shard, sweep)
+    total = Swept(len(touched))
     moves: list[Move] = []
-    for judged in _judge(job, shard, sweep, halves):
+    for judged in _judge(job, shard, sweep, touched):
         moves += judged.moves
         turn.take()
         found = _apply(job, shard, number, judged.gone, [], now) if judged.gone else Swept()
         if found is None:
             return total
-        total = _sum(total, found)
+        total = _sum(total, found._replace(left=judged.left))
     for part in _slices(in_order(moves)):
         turn.take()
         found = _apply(job, shard, number, [], part, now)
@@ -160,107 +154,86 @@ def _shard(job: Job, shard: int, sweep: Sweep, number: int, turn: _Turn, now: fl
 
 
 def _apply(
-    job: Job, shard: int, number: int, gone: Sequence[tuple[bytes, int]], moves: Sequence[Move], now: float, *, last: bool = False
+    job: Job, shard: int, number: int, gone: Sequence[tuple[bytes, int]], units: Sequence[Unit], now: float, *, last: bool = False
 ) -> Swept | None:
     """None: somebody else is done with the shard."""
-    names = {move.new[:8]: move.site for move in moves}
+    moves = [(move, _FORGETS * move.forgets + _CIRCLE * unit.circle) for unit in units for move in unit.moves]
+    names = {move.new[:8]: move.site for move, _ in moves}
     arguments: list[Argument] = [
         number,
         b"".join(_GONE.pack(*one) for one in gone),
-        b"".join(_MOVE.pack(move.old, move.entry, move.new) for move in moves),
+        b"".join(_MOVE.pack(move.old, move.entry, move.new, flags) for move, flags in moves),
         int(last),
         len(names),
         *(argument for pair in names.items() for argument in pair),
     ]
-    ours, forgotten, moved, merged = job.one(shard, "sweep", arguments, now, sign=True).values
-    return Swept(0, forgotten, moved, merged) if ours else None
+    ours, *many = job.one(shard, "sweep", arguments, now, sign=True).values
+    return Swept(0, *many) if ours else None
 
 
-def _touched(job: Job, shard: int, sweep: Sweep) -> list[bytes]:
-    names = ((half, record[pack.SITE.size :].decode()) for half, record in scan(job, f"{job.shards.keys[shard]}i"))
-    return [half for half, name in names if sweep.covers(name)]
+def _slices(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    """Of about SLICE moves each."""
+    part: list[Unit] = []
+    size = 0
+    for unit in units:
+        part.append(unit)
+        size += len(unit.moves)
+        if size >= SLICE:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
-def _judge(job: Job, shard: int, sweep: Sweep, halves: Sequence[bytes]) -> Iterator[Judged]:
-    marks = ((half, mark) for half, found in marks_of(job, shard, halves) for mark in found)
+def _touched(job: Job, shard: int, sweep: Sweep) -> dict[bytes, bool]:
+    """The halves of its sites that are looked at: and is what no text speaks for forgotten?"""
+    names = [(half, record[pack.SITE.size :].decode()) for half, record in scan(job, f"{job.shards.keys[shard]}i")]
+    return {half: sweep.forgets(name) for half, name in names if sweep.covers(name) or sweep.forgets(name)}
+
+
+def _judge(job: Job, shard: int, sweep: Sweep, touched: Mapping[bytes, bool]) -> Iterator[Judged]:
+    marks = ((half, mark) for half, found in marks_of(job, shard, touched) for mark in found)
     while part := list(islice(marks, SLICE)):
-        yield _judged(job, shard, sweep, part)
+        yield _judged(job, shard, sweep, touched, part)
 
 
-def _judged(job: Job, shard: int, sweep: Sweep, part: Sequence[tuple[bytes, Mark]]) -> Judged:
+def _judged(job: Job, shard: int, sweep: Sweep, touched: Mapping[bytes, bool], part: Sequence[tuple[bytes, Mark]]) -> Judged:
     entries = [(half + url, mark if mark > 0 else -mark - 10 if mark <= -10 else 0, state) for half, (url, mark, state) in part]
-    judged = Judged([(key, 0) for key, number, _ in entries if not number], set(), [])
+    unspoken = [(key, 0) for key, number, _ in entries if not number]
+    moves: list[Move] = []
     with_text = [entry for entry in entries if entry[1]]
-    if not with_text:
-        return judged
-    (texts,) = job.wire.ask([Call("", "", ("HMGET", f"{job.shards.keys[shard]}e", *(number for _, number, _ in with_text)))])
-    judged.gone.extend((key, 0) for (key, _, _), text in zip(with_text, texts, strict=True) if text is None)  # lost it just now
-    found = [(entry, pack.read_body(text)) for entry, text in zip(with_text, texts, strict=True) if text is not None]
-    owns = sweep.moved([Kept(key, body.url, body.variant) for (key, _, _), body in found])
-    for ((key, number, state), _), own in zip(found, owns, strict=True):
-        if own is None or job.shards.of(own[1]) != shard:
-            judged.gone.append((key, number))
-            if state in ("pending", "leased", "delayed"):
-                judged.waiting.add(key)
-        elif own[0] != key:
-            judged.moves.append(Move(key, number, *own, _RANK[state]))
-    return judged
+    texts = _texts(job, shard, [number for _, number, _ in with_text])
+    unspoken += [(key, 0) for (key, _, _), body in zip(with_text, texts, strict=True) if body is None]  # lost it just now
+    found = [(*entry, body) for entry, body in zip(with_text, texts, strict=True) if body is not None]
+    owns = sweep.moved([Kept(key, body.url, body.variant) for key, _, _, body in found])
+    for (key, number, word, _), own in zip(found, owns, strict=True):
+        state = State[word.upper()]
+        if own is not None and job.shards.of(own[1]) == shard:
+            if own[0] != key:
+                moves.append(Move(key, number, *own, state, touched[key[:8]]))
+        elif state in (State.DONE, State.DEAD):
+            unspoken.append((key, number))
+    gone = [(key, number) for key, number in unspoken if touched[key[:8]]]
+    return Judged(gone, moves, len(unspoken) - len(gone))
 
 
-def _entries(job: Job, shard: int, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Those that are entries, and whether they have a text."""
+def _texts(job: Job, shard: int, numbers: Sequence[int]) -> list[pack.Body | None]:
+    if not numbers:
+        return []
+    (texts,) = job.wire.ask([Call("", "", ("HMGET", f"{job.shards.keys[shard]}e", *numbers))])
+    return [None if text is None else pack.read_body(text) for text in texts]
+
+
+def _marks(job: Job, shard: int, keys: Iterable[bytes]) -> list[tuple[bytes, int]]:
+    """Of those that have one."""
     by_site: dict[bytes, list[bytes]] = {}
     for key in keys:
         by_site.setdefault(key[:8], []).append(key)
     parts = [(half, found[at : at + SLICE]) for half, found in by_site.items() for at in range(0, len(found), SLICE)]
     place = f"{job.shards.keys[shard]}f".encode()
     answers = job.wire.ask([Call("", "", ("HMGET", place + half, *(key[8:] for key in part))) for half, part in parts]) if parts else []
-    for (_, part), marks in zip(parts, answers, strict=True):
-        for key, mark in zip(part, marks, strict=True):
-            if mark is not None and int(mark) != -1:
-                yield key, int(mark) not in (0, -2)
-
-
-# -- order
-
-
-def in_order(moves: Sequence[Move]) -> Iterator[list[Move]]:
-    """What leaves a place comes before what arrives there, and of those that arrive at one place the one that stays comes first. In lists
-    of one; those that change places with one another, and whatever else arrives there, are one list: they must move together."""
-    leaving = {move.old: move for move in moves}
-    arriving: dict[bytes, list[Move]] = {}
-    for move in sorted(moves, key=lambda move: move.rank):
-        arriving.setdefault(move.new, []).append(move)
-    given: set[bytes] = set()
-    for start in arriving:
-        path: dict[bytes, int] = {}  # places, each of which the next one must be free before: and where in the path
-        place = start
-        while place not in given and place not in path:
-            path[place] = len(path)
-            if place not in leaving:
-                break
-            place = leaving[place].new
-        places = list(path)
-        given.update(places)
-        if place in path and place in leaving:  # a circle closes
-            circle = places[path[place] :]
-            places = places[: path[place]]
-            yield sorted((move for one in circle for move in arriving[one]), key=lambda move: move.rank)
-        for one in reversed(places):
-            for move in arriving[one]:
-                yield [move]
-
-
-def _slices(units: Iterable[Sequence[Move]]) -> Iterator[list[Move]]:
-    """Of about SLICE each; what is one unit stays together."""
-    part: list[Move] = []
-    for unit in units:
-        part.extend(unit)
-        if len(part) >= SLICE:
-            yield part
-            part = []
-    if part:
-        yield part
+    found = ((key, mark) for (_, part), marks in zip(parts, answers, strict=True) for key, mark in zip(part, marks, strict=True))
+    return [(key, int(mark)) for key, mark in found if mark is not None]
 
 
 def _sum(one: Swept, other: Swept) -> Swept:

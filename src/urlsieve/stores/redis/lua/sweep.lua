@@ -1,17 +1,20 @@
--- What rules that merge less than before take back. 4 number of the sweep, 5 fingerprints to forget, each with its entry (0: none) in 24
--- bytes, 6 those to move: fingerprint, entry and the new fingerprint in 40 each, 7 "1": the shard is done with after these, 8 how many
--- names, then half and name of each site that something moves to. head, "0" if the shard was done with before, and nothing is done;
--- how many were forgotten, moved, and went because another was there already.
+-- What a change of rules makes of entries. 4 number of the sweep, 5 fingerprints to forget, each with its entry (0: none) in 24 bytes, 6
+-- those to move, in the order of stores/sweeping.py: fingerprint, entry, new fingerprint and flags in 41 each, 7 "1": the shard is done
+-- with after these, 8 how many names, then half and name of each site that something moves to. head, 0 if the shard was done with before,
+-- and nothing is done; how many were forgotten, moved, went because another was there already, and were left where they are.
 -- Whoever sweeps has looked before, perhaps long ago: only what is still as it was then is touched, so that repeating this is harmless.
--- What has lost its text since is forgotten. All that leave do so before the first arrives: two may change places.
+-- Flags: 1 it goes rather than stay, also when it has lost its text since; 2 all of these leave before the first arrives: they change places.
 local number, gone, moves = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-if tonumber(call('GET', P .. 'w') or 0) >= number then return {head(), 0, 0, 0, 0} end
+if tonumber(call('GET', P .. 'w') or 0) >= number then return {head(), 0, 0, 0, 0, 0} end
 local names = {}
 for i = 9, 8 + 2 * ARGV[8], 2 do names[ARGV[i]] = ARGV[i + 1] end
-local olds, ids, news = {}, {}, {}
+local olds, ids, news, flags = {}, {}, {}, {}
 for i = 1, #gone / 24 do olds[i], ids[i] = su('<c16d', gone, 24 * i - 23) end
 local forgets = #olds
-for i = 1, #moves / 40 do olds[forgets + i], ids[forgets + i], news[i] = su('<c16dc16', moves, 40 * i - 39) end
+for i = 1, #moves / 41 do
+  local at = forgets + i
+  olds[at], ids[at], news[i], flags[at] = su('<c16dc16B', moves, 41 * i - 40)
+end
 
 -- reading
 local known, there = known_of(table.concat(olds)), known_of(table.concat(news))
@@ -28,32 +31,43 @@ local arriving_at = {}
 for i, fp in ipairs(news) do arriving_at[i] = sub(fp, 1, 8) end
 load_sites(arriving_at)
 
-local FORGET, MOVE = 1, 2
+local FORGET, MOVE, LEAVE = 1, 2, 3
 local acts, at, met = {}, {}, {} -- at: what is at each new fingerprint, as it becomes
 for i, fp in ipairs(news) do at[fp] = there[i] or false end
+local function go(i, act)
+  acts[i] = act
+  if at[olds[i]] ~= nil then at[olds[i]] = false end
+end
 for i, fp in ipairs(olds) do
   local value = known[i]
   local id = value and (value > 0 and value or value <= -10 and -value - 10) or 0
   if value and not met[fp] and (id == 0 or id == ids[i]) then
-    if id == 0 or (i <= forgets and (value < 0 or spots[text(id)].state == DEAD)) then
-      acts[i] = FORGET
-    elseif i > forgets then
-      acts[i] = MOVE
+    local spot = value > 0 and spots[text(id)]
+    if i > forgets then
+      acts[i] = id == 0 and (flags[i] % 2 == 1 and FORGET or LEAVE) or MOVE
+      if acts[i] == FORGET or (acts[i] == MOVE and flags[i] >= 2) then go(i, acts[i]) end
+    elseif not spot or spot.state == DEAD then
+      go(i, FORGET)
     end
   end
   met[fp] = true
-  if acts[i] and at[fp] ~= nil then at[fp] = false end
 end
 local moved, texts, kept, raws = {}, {}, {}, {}
 for i = forgets + 1, #olds do
   local fp = news[i - forgets]
   if acts[i] == MOVE then
-    if at[fp] and at[fp] ~= -1 then
-      acts[i] = FORGET -- the one that is there stays
-    else
+    local spot = known[i] > 0 and spots[text(ids[i])]
+    if not at[fp] or at[fp] == -1 then
+      if flags[i] < 2 then go(i, MOVE) end
       moved[#moved + 1] = {i = i, fp = fp, over = at[fp] == -1}
       texts[#texts + 1] = text(ids[i])
       at[fp] = known[i]
+    elseif flags[i] >= 2 then
+      acts[i] = FORGET
+    elseif flags[i] == 1 or (spot and (spot.state == PENDING or spot.state == DELAYED)) then
+      go(i, FORGET)
+    else
+      acts[i] = LEAVE
     end
   end
 end
@@ -63,11 +77,15 @@ for j, id in ipairs(texts) do
 end
 
 begin(true)
-local forgotten, merged, leaving, fields = 0, 0, {}, {}
+local forgotten, merged, left, leaving, fields = 0, 0, 0, {}, {}
 for i, act in pairs(acts) do
-  local half = halves[i]
-  fields[half] = fields[half] or {}
-  table.insert(fields[half], sub(olds[i], 9))
+  if act == LEAVE then
+    left = left + 1
+  else
+    local half = halves[i]
+    fields[half] = fields[half] or {}
+    table.insert(fields[half], sub(olds[i], 9))
+  end
   if act == FORGET then
     leaving[#leaving + 1] = uncount(olds[i], known[i], spots)
     if i <= forgets or known[i] == 0 or known[i] == -2 then forgotten = forgotten + 1 else merged = merged + 1 end
@@ -93,7 +111,7 @@ for j, m in ipairs(moved) do
 end
 spread('HSET', P .. 'e', kept)
 spread('HSET', P .. 's', raws)
-if next(acts) then add('generation', 1) end
+if next(fields) then add('generation', 1) end
 if ARGV[7] == '1' then call('SET', P .. 'w', ARGV[4]) end
 finish()
-return {head(), 1, forgotten, #moved, merged}
+return {head(), 1, forgotten, #moved, merged, left}
