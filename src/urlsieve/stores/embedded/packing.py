@@ -31,8 +31,10 @@ BATCH = 4 * SLOTS
 KEPT = 4096
 #: A process that ends packs a batch before it goes if so many wait: otherwise short-lived ones would pile them up.
 MOST_LEFT = 16 * BATCH
-#: Where others write, it rests between two steps for so many times as long as the step took: they lose a few percent of their time.
+#: Where others write, it rests before each step for so many times as long as the last one took: they lose a few percent of their time.
 REST = 40.0
+#: Seconds that the first step is thought to take: it comes after a rest too.
+USUAL = 0.1
 _AGAIN = 1024
 _FAILURES = (UrlsieveError, OSError, MemoryError, RuntimeError)
 
@@ -109,19 +111,22 @@ class Packing:
             return False
         with closing(lock):
             least = BATCH if kept else 1
+            took = USUAL
             while not self._stop.is_set():
+                if rest and not self._rest(took, rest):
+                    break
                 began = time.monotonic()
                 if not (self._waiting() >= kept + least and self._step()) and not self._mend():
                     break
-                if rest:
-                    self._rest(time.monotonic() - began, rest)
+                took = time.monotonic() - began
         return True
 
-    def _rest(self, took: float, times: float) -> None:
-        """As long as the step took, and where others wrote meanwhile so many times as long."""
+    def _rest(self, took: float, times: float) -> bool:
+        """As long as the last step took, and where others wrote meanwhile so many times as long. False: the store is being closed."""
         before = self._ledger.changed()
         if not self._stop.wait(took) and self._ledger.changed() != before:
             self._stop.wait((times - 1.0) * took)
+        return not self._stop.is_set()
 
     # -- one batch
 
