@@ -16,9 +16,7 @@ T = TypeVar("T")
 OUT = Path(__file__).parent / "out"
 
 
-def emit(
-    bench: str, case: str, *, ours: float, unit: str, peer: float | None = None, peer_name: str | None = None, **more: Any
-) -> None:
+def emit(bench: str, case: str, *, ours: float, unit: str, peer: float | None = None, peer_name: str | None = None, **more: Any) -> None:
     """`ratio` is ours / peer; whether larger is better follows from the unit (per second: yes; seconds, ms, MB: no)."""
     ratio = round(ours / peer, 3) if peer else None
     measured = {"ours": rounded(ours), "peer": rounded(peer), "peer_name": peer_name, "ratio": ratio, "unit": unit}

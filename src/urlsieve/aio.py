@@ -23,7 +23,7 @@ import urlsieve
 from urlsieve import arguments
 from urlsieve.arguments import Ticket
 from urlsieve.errors import StoreFull, StoreUnavailable
-from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Outcome, Policy, Settled, SiteRow, URLItem
+from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Level, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
     from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why
@@ -255,6 +255,15 @@ class AsyncSieve:
 
     async def import_lines(self, lines: Iterable[bytes], **options: Any) -> Imported:
         return await self._call(self._sieve.import_lines, lines, **options)
+
+    async def import_fingerprints(self, kind: str, digests: Iterable[bytes], *, name: str | None = None) -> int:
+        return await self._call(self._sieve.import_fingerprints, kind, digests, name=name)
+
+    async def imported(self) -> list[Level]:
+        return await self._call(self._sieve.imported)
+
+    async def drop_imported(self, name: str) -> bool:
+        return await self._call(self._sieve.drop_imported, name)
 
     async def _slices(self, source: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
         items = await self._call(source)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from urlsieve.batch import readable
-from urlsieve.model import Counts, Klass, Lease, Row, State, Verdict
+from urlsieve.model import Counts, Klass, Lease, Level, Row, State, Verdict
 
 _WORDS = {
     int(Verdict.SEEN): "seen",
@@ -125,7 +125,8 @@ class Rejected:
 @dataclass(slots=True)
 class Imported:
     """What became of an export's lines. new, seen: entries; sites, groups: settings that were set; rejected: lines that are damaged;
-    refused: URLs without text whose fingerprints do not hold here. incomplete: what is missing, in words; None: nothing."""
+    refused: URLs without text whose fingerprints do not hold here; digests: new ones of imported levels. incomplete: what is missing, in
+    words; None: nothing."""
 
     new: int = 0
     seen: int = 0
@@ -133,6 +134,7 @@ class Imported:
     groups: int = 0
     rejected: int = 0
     refused: int = 0
+    digests: int = 0
     incomplete: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -187,7 +189,7 @@ class Stats:
     generation: int = 0
 
     @classmethod
-    def of(cls, counts: Counts, *, profile: str, version: int) -> Stats:
+    def of(cls, counts: Counts, *, profile: str, version: int, imported: Sequence[Level] = ()) -> Stats:
         states = counts.states
         return cls(
             accepted=counts.accepted,
@@ -203,7 +205,7 @@ class Stats:
             classes={klass.name.lower(): counts.classes[klass] for klass in Klass},
             sites=counts.sites,
             groups=counts.groups,
-            levels={"cache": None, "table": None, "filter": None, "runs": None},
+            levels={**dict.fromkeys(("cache", "table", "filter", "runs")), **_counted(imported)},
             unique_estimate=None,
             expected_collisions=counts.seen**2 / 2.0**65,
             canonical={"version": version, "profile": profile, "rules_generation": counts.rules_generation},
@@ -217,6 +219,11 @@ class Stats:
     def as_dict(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+
+def _counted(imported: Sequence[Level]) -> dict[str, Any]:
+    """Digests of each imported level; nothing where there is none."""
+    return {"imported": {level.name: level.digests for level in imported}} if imported else {}
 
 
 _CLASS_NAMES = tuple(klass.name.lower() for klass in Klass)

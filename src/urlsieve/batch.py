@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
@@ -33,16 +33,25 @@ class Defaults:
     due: float | None = None
 
 
+class Source(NamedTuple):
+    """What a batch was made of, in the caller's order: for who makes digests of another kind of it."""
+
+    keys: Keys
+    base: str | None
+    variants: Sequence[bytes] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Offers of those that can be offered, `index[i]` of each in the caller's order, and the refused ones by that order. generation: of the
-    rules that they were made under."""
+    rules that they were made under. source: None where there are no URLs."""
 
     total: int
     offers: Offers
     index: range | list[int]
     refused: dict[int, str]
     generation: int = 0
+    source: Source | None = None
 
 
 def slices(urls: object) -> Iterator[list[str | bytes | URLItem]]:
@@ -118,7 +127,7 @@ def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *
         columns = None if items else lambda at: source.columns([index[i] for i in at])
     examples = _examples(refused, texts, items, defaults) if refused else ()
     offers = Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at], earlier, examples=examples)
-    return Prepared(len(texts), offers, index, refused, form.generation)
+    return Prepared(len(texts), offers, index, refused, form.generation, Source(keys, base, variants))
 
 
 def _left_out(scope: Scope, keys: Keys, items: dict[int, URLItem], depth: int) -> Iterator[tuple[int, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from urlsieve import levels
 from urlsieve.batch import Defaults, prepare
 from urlsieve.errors import InvalidURL
 from urlsieve.looking import readable_info
@@ -26,8 +27,8 @@ class Alias(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a store knows of a URL. level: what of the seen set answered (table, runs, imported, server). aliases: the keys that earlier
-    rules gave it, as far as they are seen. history: of its pages; None until page history is built."""
+    """What a store knows of a URL. level: what of the seen set answered (table, runs, server, or imported and a name). aliases: the keys
+    that earlier rules gave it, as far as they are seen. history: of its pages; None until page history is built."""
 
     key: str
     seen: bool
@@ -48,6 +49,7 @@ def known(store: Store, form: Form, url: str | bytes, *, base: str | None = None
     own = store.info(row.site, offers.fingerprints)
     found = [(name.site, store.info(name.site, name.fingerprint)) for name in offers.earlier.get(0, ())]
     aliases = tuple(Alias(site, info.state, info.level) for site, info in found if info.state != "unseen")
+    own = own if aliases else levels.info(store, form.levels, prepared, own)
     infos = [own, *(info for _, info in found)]
     best = next((info for info in infos if info.state not in ("unseen", "known")), None)
     best = best or next((info for info in infos if info.state == "known"), own)

@@ -140,6 +140,17 @@ MOST_EXAMPLES = 100
 LONGEST_EXAMPLE = 2000
 
 
+class Level(NamedTuple):
+    """A list of what another program has seen, as digests of 16 bytes: an imported level. kind: what they are digests of (levels.py).
+    about: what is needed to make them, as text; "" where the kind says it all. digests: how many; bytes: their room, where it is known."""
+
+    name: str
+    kind: str
+    about: str = ""
+    digests: int = 0
+    bytes: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Offers:
     """A batch for `offer`: 16 bytes of fingerprint per URL in one block; `rows(positions)` is asked only for what the store must write.
@@ -379,7 +390,7 @@ class EntryInfo:
     url: str | bytes | None = None
     reason: str | None = None
     ahead: int | None = None  # pending URLs of its group that come first (counted up to 1,000)
-    level: str | None = None  # what of the seen set answered: table (not in a run yet), runs, imported; server
+    level: str | None = None  # what of the seen set answered: table (not in a run yet), runs, server, or "imported" and the level's name
 
 
 @dataclass(frozen=True, slots=True)

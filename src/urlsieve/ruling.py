@@ -15,7 +15,7 @@ from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.canon.switches import switched
 from urlsieve.errors import ConfigError, StoreUnavailable
 from urlsieve.grouping import grouping
-from urlsieve.model import Earlier, Header
+from urlsieve.model import Earlier, Header, Level
 from urlsieve.stores.protocol import Kept, Ruled, Store, Sweep, Swept
 
 if TYPE_CHECKING:  # most stores have no rules, and a filter is started often: imported where they are needed
@@ -40,13 +40,15 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """canonicalizer: under today's rules (None: there are none). former: the newest first. group_of: of a URL's host as found."""
+    """canonicalizer: under today's rules (None: there are none). former: the newest first. group_of: of a URL's host as found. levels: the
+    store's imported levels."""
 
     generation: int
     rules: Rules | None
     canonicalizer: Canonicalizer
     former: tuple[Former, ...]
     group_of: Callable[[str], str]
+    levels: tuple[Level, ...] = ()
 
     @property
     def scope(self) -> Scope | None:
@@ -109,7 +111,9 @@ def finished(store: Store) -> Form:
     ruled = store.rules()
     if not ruled.swept:
         store.sweep_rules(_sweep(store.header, book_of(store, ruled)), ruled.generation)
-    return form_of(store.header, ruled, store.address)
+    form = form_of(store.header, ruled, store.address)
+    levels = store.imported()
+    return replace(form, levels=tuple(levels)) if levels else form
 
 
 def book_of(store: Store, ruled: Ruled | None = None) -> Book:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from urlsieve import arguments, checks, deciding, explaining, failed, linking, looking, ruling
+from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, ruling
 from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, overlaid, prepare, readable, slices, spread
@@ -15,7 +16,7 @@ from urlsieve.canon import CANONICAL_VERSION, Canonicalizer
 from urlsieve.errors import ConfigError
 from urlsieve.explaining import Known
 from urlsieve.keepalive import KeepAlive
-from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
+from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Level, Mode, Offers, Outcome, Policy, Row, Settled, SiteRow, URLItem
 from urlsieve.moving import arriving, leaving
 from urlsieve.ruling import Applied
 from urlsieve.sites import GroupHandle, SiteHandle
@@ -94,7 +95,7 @@ class Sieve:
         taken: list[bytes] = []  # what parts of a store took of it that had not heard of the newer rules yet
         while True:
             form = self._form
-            prepared = [part.prepared(form) for part in parts]
+            prepared = [levels.asked(self._store, form.levels, part.prepared(form)) for part in parts]
             offered = self._store.offer(merge(prepared), mode, form.generation, self._clock())
             if not offered.stale_rules:
                 break
@@ -119,7 +120,7 @@ class Sieve:
     def _asked(self, urls: list[str | bytes | URLItem], ask: Callable[[Offers, int], T]) -> tuple[Prepared, T]:
         """A question of these URLs to the store, under its rules as they are now."""
         while True:
-            prepared = self._prepare(urls, Defaults(), None)
+            prepared = levels.asked(self._store, self._form.levels, self._prepare(urls, Defaults(), None))
             try:
                 return prepared, ask(prepared.offers, prepared.generation)
             except StaleRules:
@@ -290,13 +291,18 @@ class Sieve:
             raise ConfigError("a URL is str or bytes, its variant bytes")
         found = as_found(url)
         self.canonicalizer.canonicalize(found)  # which raises
-        offers = self._prepare([URLItem(found, variant=variant)], Defaults(), None).offers
+        prepared = self._prepare([URLItem(found, variant=variant)], Defaults(), None)
+        offers = prepared.offers
         names = [(offers.fingerprints, offers.rows([0])[0].site), *offers.earlier.get(0, ())]
-        return looking.readable_info(looking.first_info(self._store, names))
+        info = looking.readable_info(looking.first_info(self._store, names))
+        return levels.info(self._store, self._form.levels, prepared, info)
 
     def why(self, site_or_url: str) -> Why:
         """Why is nothing fetched of this group, site or URL."""
-        return looking.why(self._store, self._form, site_or_url, self._clock())
+        found = looking.why(self._store, self._form, site_or_url, self._clock())
+        if found.reasons == ("unseen",) and self._form.levels and (level := self.info(site_or_url).level) is not None:
+            return replace(found, reasons=("known",), sentences=(f"{level} has it: it counts as seen",))
+        return found
 
     def wait(self, timeout: float, *, groups: Iterable[str] | None = None) -> bool:
         """Until something may be popped (True; with `groups`, of these) or `timeout` seconds have passed (False)."""
@@ -305,7 +311,8 @@ class Sieve:
         return looking.wait(self._store, float(timeout), self._clock, names, [self.canonicalizer.name_hash(name) for name in names or ()])
 
     def stats(self) -> Stats:
-        return Stats.of(self._store.counts(self._clock()), profile=self._store.header.profile, version=CANONICAL_VERSION)
+        counts, imported = self._store.counts(self._clock()), self._store.imported()
+        return Stats.of(counts, profile=self._store.header.profile, version=CANONICAL_VERSION, imported=imported)
 
     def failed(self, *, site: str | None = None, reason: str | None = None) -> Iterator[Failed]:
         """The dead URLs (of one site; whose reason matches, where `*` stands for any text), read in slices."""
@@ -333,11 +340,21 @@ class Sieve:
     # -- sites and groups
 
     def forget(self, urls: URLs) -> int:
-        """Not seen any more; queue entries and leases go too. How many were seen."""
+        """Not seen any more, in no imported level either; queue entries and leases go too. How many were seen."""
         total = 0
         for part in slices(urls):
-            total += self._asked(part, lambda offers, generation: self._store.forget(offers, self._clock(), generation))[1]
+            prepared, gone = self._asked(part, self._drop)
+            levels.forget(self._store, self._form.levels, prepared)
+            total += gone
         return total
+
+    def _drop(self, offers: Offers, generation: int) -> int:
+        """How many the store had, or only a level."""
+        only = 0
+        if offers.elsewhere:
+            seen = self._store.contains(replace(offers, elsewhere=frozenset()), generation)
+            only = len({offers.fingerprints[16 * at : 16 * at + 16] for at in offers.elsewhere if not seen[at]})
+        return only + self._store.forget(offers, self._clock(), generation)
 
     def purge(self, site: str) -> int:
         """Forgets everything of one exact site (host[:port]). How many URLs."""
@@ -410,8 +427,34 @@ class Sieve:
             reject=rejected or (lambda word, why, line: None),
             report=Imported() if report is None else report,
         )
-        arrival.take(lines)
-        return arrival.finish()
+        try:
+            arrival.take(lines)
+            return arrival.finish()
+        finally:
+            self._read_rules()  # there may be imported levels now
+
+    # -- imported levels
+
+    def import_fingerprints(self, kind: str, digests: Iterable[bytes], *, name: str | None = None) -> int:
+        """What another program has seen, by its own digests, 20 or 16 bytes each: of kind scrapy-sha1, classic-md5, sha1 or md5
+        (docs/operate.md). A URL that the level `name` (default: the kind) has counts as seen from now on, for all workers; when it is
+        pushed it is marked under a fingerprint of our own. In steps of 10,000; repeating it is harmless. How many were not there."""
+        level, source, total = levels.level_of(kind, name), iter(digests), 0
+        total = self._store.add_imported(level, b"")
+        while part := list(islice(source, MOST)):
+            total += self._store.add_imported(level, levels.cut(kind, part))
+        self._read_rules()
+        return total
+
+    def imported(self) -> list[Level]:
+        """The imported levels with their counts."""
+        return self._store.imported()
+
+    def drop_imported(self, name: str) -> bool:
+        """Forgets an imported level; what was marked from it stays. Whether it was there."""
+        dropped = self._store.drop_imported(checks.text("name", name) or "")
+        self._read_rules()
+        return dropped
 
     # -- rules
 

@@ -6,6 +6,7 @@ that is its own in this store; one without can only be taken where the export's 
 
 from __future__ import annotations
 
+import base64
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,8 @@ from urlsieve.answers import Imported
 from urlsieve.batch import as_given
 from urlsieve.canon import REASON_OF_CODE
 from urlsieve.errors import ConfigError
-from urlsieve.model import Entry, Offers, Verdict
+from urlsieve.levels import WIDTH, level_from
+from urlsieve.model import Entry, Level, Offers, Verdict
 from urlsieve.moving.lines import entry_of
 from urlsieve.moving.origin import MARK, Origin, origin_of
 from urlsieve.ruling import Form, same_rules
@@ -48,7 +50,8 @@ class Arrival:
         self._origin: Origin | None = None
         self._holds = False
         self._crc = 0
-        self._given = {"entries": 0, "sites": 0, "groups": 0}
+        self._given = {"entries": 0, "sites": 0, "groups": 0, "digests": 0}
+        self._levels: dict[str, Level] = {}
         self._waiting: list[tuple[bytes, Entry]] = []
         self._named: dict[int, str] = {}  # groups of which nothing else is said
 
@@ -90,7 +93,7 @@ class Arrival:
             return
         try:
             handle(self, record, line)
-        except (ValueError, ConfigError) as error:
+        except (ValueError, TypeError, ConfigError) as error:
             self._refuse("invalid", str(error), line)
 
     def _refuse(self, word: str, why: str, line: bytes) -> None:
@@ -104,7 +107,7 @@ class Arrival:
         if self._origin is not None:
             self.report.incomplete = "one of its exports ends before its last line: it was cut off"
         self._origin = origin = origin_of(record)
-        self._crc, self._given = 0, dict.fromkeys(self._given, 0)
+        self._crc, self._given, self._levels = 0, dict.fromkeys(self._given, 0), {}
         if self._store.counts(self._clock()).seen == 0:  # an empty store has no ways of its own yet
             self._settle_in(origin)
         self._form = self._read_rules()
@@ -122,7 +125,7 @@ class Arrival:
 
     def _end(self, record: Mapping[str, Any]) -> None:
         self._flush()
-        told = {name: record.get(name) for name in self._given}
+        told = {name: record.get(name, 0) for name in self._given}
         if told != self._given:
             self.report.incomplete = f"it says to have {told}, and has {self._given}: lines of it are missing"
         elif record.get("crc32") != f"{self._crc:08x}":
@@ -180,8 +183,28 @@ class Arrival:
         if skipped:
             self._store.admit([], self._clock(), skipped=skipped)
 
+    def _level(self, record: Mapping[str, Any], _: bytes) -> None:
+        level = level_from(_name(record, "imported"), record.get("kind"), record.get("about"))
+        self._store.add_imported(level, b"")
+        self._levels[level.name] = level
+
+    def _digests(self, record: Mapping[str, Any], _: bytes) -> None:
+        block = base64.b64decode(record["digests"], validate=True)
+        self._given["digests"] += len(block) // WIDTH
+        level = self._levels.get(str(record.get("of")))
+        if level is None or len(block) % WIDTH:
+            raise ValueError("digests of no imported level" if level is None else "'digests' is damaged")
+        self.report.digests += self._store.add_imported(level, block)
+
     #: The field that tells what a line is → who takes it.
-    _kinds = {"entry": _entry, "site": _site, "group": _group, "counts": _counts}  # noqa: RUF012
+    _kinds = {  # noqa: RUF012
+        "entry": _entry,
+        "site": _site,
+        "group": _group,
+        "counts": _counts,
+        "imported": _level,
+        "digests": _digests,
+    }
 
     def _flush(self) -> None:
         named, self._named = self._named, {}

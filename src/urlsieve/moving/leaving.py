@@ -4,12 +4,14 @@
 {"group": …}                      each group that has settings or a block
 {"entry": "pending", "url": …}    each URL, the pending ones first and in the order in which they are given
 {"site": …} {"group": …}          each site with a limit, and those of which no entry speaks
+{"imported": …} {"digests": …}    each imported level, and what it has
 {"counts": …}                     rejected and skipped, by reason
 {"end": true, …}                  how many there were, and a checksum: a file without it was cut off
 """
 
 from __future__ import annotations
 
+import base64
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -17,12 +19,15 @@ from itertools import islice
 from urlsieve.batch import as_given
 from urlsieve.canon import Canonicalizer
 from urlsieve.errors import ConfigError
+from urlsieve.levels import OWN, WIDTH
 from urlsieve.model import Entry, GroupRow, State
 from urlsieve.moving.lines import STATES, entry_line, line_of
 from urlsieve.moving.origin import first_record
 from urlsieve.stores.protocol import Store
 
 STEP = 1_000
+#: Bytes of an imported level in a line.
+DIGESTS = 1 << 14
 
 
 def states_of(names: Iterable[str] | None) -> frozenset[State | None] | None:
@@ -48,7 +53,7 @@ def export(
 ) -> Iterator[bytes]:
     """Each line with its newline. `states`: only these entries, and then no counts: they would not be true of them."""
     crc = 0
-    counts = {"entries": 0, "left_out": 0, "sites": 0, "groups": 0}
+    counts = {"entries": 0, "left_out": 0, "sites": 0, "groups": 0, "digests": 0, "levels_left_out": 0}
     for line in _lines(store, canonicalizer, group_of, now, states, secret, counts):
         crc = zlib.crc32(line, crc)
         yield line
@@ -87,8 +92,23 @@ def _lines(
             if not row.pending and not row.leased and not _has_settings(row, now):
                 counts["groups"] += 1
                 yield line_of({"group": row.name})
+        yield from _levels(store, secret, counts)
         have = store.counts(now)
         yield line_of({"counts": {"rejected": dict(have.rejected), "skipped": dict(have.skipped)}})
+
+
+def _levels(store: Store, secret: bool, counts: dict[str, int]) -> Iterator[bytes]:
+    """Those of our own fingerprints hold the secret that they were made with."""
+    for level in store.imported():
+        if level.kind == OWN and not secret:
+            counts["levels_left_out"] += 1
+            continue
+        yield line_of({"imported": level.name, "kind": level.kind, "about": level.about})
+        for block in store.imported_digests(level.name):
+            for start in range(0, len(block), DIGESTS):
+                part = block[start : start + DIGESTS]
+                counts["digests"] += len(part) // WIDTH
+                yield line_of({"digests": base64.b64encode(part).decode("ascii"), "of": level.name})
 
 
 def _usual_groups(batch: list[Entry], canonicalizer: Canonicalizer, group_of: Callable[[str], str]) -> list[str | None]:

@@ -23,6 +23,7 @@ from urlsieve.model import (
     GroupRow,
     Header,
     HealthChange,
+    Level,
     Mode,
     Offers,
     Policy,
@@ -218,6 +219,25 @@ class Store(Protocol):
 
     def together(self, one: str, other: str) -> bool:
         """Whether URLs of one of these sites (or groups) may become entries of the other: not where they lie in two shards."""
+
+    def imported(self) -> list[Level]:
+        """The imported levels, by name. Making or dropping one raises the rules' generation, so that every worker reads of it."""
+
+    def add_imported(self, level: Level, digests: bytes) -> int:
+        """Adds digests (16 bytes each in one block) to the level of this name, which is made if it is missing. One step per call; repeating
+        it is harmless. How many were not there. ConfigError: there is one of this name and of another kind, or about something else."""
+
+    def in_imported(self, name: str, digests: bytes) -> bytes:
+        """One flag per digest: 1 it is there. Of a level that is not there nothing is."""
+
+    def imported_digests(self, name: str) -> Iterator[bytes]:
+        """All of them, in blocks and in no order, in slices that hold no long read."""
+
+    def forget_imported(self, name: str, digests: bytes) -> int:
+        """Takes them out of the level. How many were there."""
+
+    def drop_imported(self, name: str) -> bool:
+        """The level is gone; whether it was there."""
 
     def lock(self, name: str, owner: str, ttl: float, now: float) -> tuple[int | None, str]:
         """(token, owner) if taken or already ours, (None, holder) otherwise. The token only grows."""

@@ -46,7 +46,7 @@ def _write(sieve: Sieve, output: Output, namespace: argparse.Namespace, report: 
     if not as_text:
         import json
 
-        report.update({name: value for name, value in json.loads(last).items() if name in ("entries", "left_out", "sites", "groups")})
+        report.update({name: value for name, value in json.loads(last).items() if name not in ("end", "crc32")})
 
 
 def _output(namespace: argparse.Namespace) -> Output:
@@ -93,4 +93,8 @@ def _say(report: dict[str, int], *, as_json: bool) -> None:
         say(json_line(report))
         return
     left = f"; {report['left_out']:,} URLs left out: their text is not kept" if report["left_out"] else ""
+    if report.get("digests"):
+        left += f"; {report['digests']:,} digests of imported levels"
+    if report.get("levels_left_out"):
+        left += f"; {report['levels_left_out']} imported levels left out: they hold a secret"
     say(f"urlsieve: {report['entries']:,} URLs{left}\n".encode())

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from urlsieve.sieve import Sieve
 
 BATCH = 5_000
+#: Kinds of fingerprints, and how many bytes each has.
+WIDTHS = {"scrapy-sha1": 20, "classic-md5": 16, "sha1": 20, "md5": 16}
 MARK = b'{"urlsieve_export"'
 
 
@@ -50,6 +52,13 @@ class Peeked(Lines):
 
 def run(arguments: list[str]) -> int:
     namespace = _parser().parse(arguments)
+    if namespace.fingerprints:
+        from urlsieve.doors.cli import foreign
+
+        return foreign.take(namespace)
+    for option in ("name", "binary"):
+        if getattr(namespace, option):
+            raise UsageError(f"import: --{option} is for --fingerprints")
     lines = None
     form = forms.of(namespace, out=False, make=partial(Peeked, kept=forms.LONGEST))
     if namespace.format in (None, "jsonl") and namespace.column is None and not namespace.null:
@@ -57,7 +66,12 @@ def run(arguments: list[str]) -> int:
         first = lines.first() if isinstance(lines, Peeked) else b""
         if first.startswith(MARK):
             return _export(namespace, lines, first)
-    return _urls(namespace, form)
+    if namespace.mark in _STATES or namespace.mark is None:
+        return _urls(namespace, form)
+    raise UsageError(f"import: --as {namespace.mark} is for --fingerprints; URLs are {', '.join(_STATES)}")
+
+
+_STATES = ("known", "done", "pending")
 
 
 def _parser() -> Parser:
@@ -65,6 +79,7 @@ def _parser() -> Parser:
         "import",
         "Make a store know URLs; a missing store is created. What `export` printed comes in as it was: state, attempts, order, settings.\n"
         "Of other lines (text, jsonl or csv) each URL is marked as --as says; blank lines and those that begin with # are ignored.\n"
+        "With --fingerprints lines are what another program keeps of its URLs: they count as seen from now on.\n"
         "Repeating an import changes nothing.",
         example="urlsieve import old-urls.txt.gz --as known --store S",
     )
@@ -75,10 +90,14 @@ def _parser() -> Parser:
     parser.add_argument(
         "--as",
         dest="mark",
-        metavar="STATE",
-        choices=("known", "done", "pending"),
-        help="URLs are known (default: seen, never fetched and not counted as accepted), done, or pending (queued)",
+        metavar="WHAT",
+        choices=(*_STATES, *WIDTHS),
+        help="URLs are known (default: seen, never fetched and not counted as accepted), done, or pending (queued); "
+        f"fingerprints are {', '.join(WIDTHS)}",
     )
+    parser.add_argument("--fingerprints", action="store_true", help="lines are fingerprints in hexadecimal, of the kind that --as says")
+    parser.add_argument("--binary", action="store_true", help="fingerprints as raw bytes, one after the other, no lines")
+    parser.add_argument("--name", metavar="NAME", help="of the list of fingerprints in the store (default: their kind)")
     add_rejected(parser)
     parser.add_argument("--force", action="store_true", help="let --rejected overwrite a file")
     parser.add_argument("--strict", action="store_true", help="exit status 5 when a line is rejected")
@@ -176,7 +195,8 @@ def _say(report: Imported, *, as_json: bool) -> None:
         say(json_line(report.as_dict()))
         return
     parts = [f"{report.new:,} URLs new", f"{report.seen:,} seen"]
-    parts += [f"{many:,} {what}" for many, what in ((report.sites, "sites set"), (report.groups, "groups set")) if many]
+    more = ((report.sites, "sites set"), (report.groups, "groups set"), (report.digests, "digests of imported levels"))
+    parts += [f"{many:,} {what}" for many, what in more if many]
     if report.rejected:
         parts.append(f"{report.rejected:,} lines rejected")
     if report.refused:

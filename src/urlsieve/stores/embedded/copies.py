@@ -16,11 +16,11 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable
-from urlsieve.stores.embedded import files
+from urlsieve.stores.embedded import files, imported
 from urlsieve.stores.embedded.files import FairLock, FileLock
 from urlsieve.stores.embedded.ledger import scalar, translate
 from urlsieve.stores.embedded.making import check_file, check_whole, read_header, shelf_of
-from urlsieve.stores.embedded.runs import Shelf, ThreadLock, fresh_name
+from urlsieve.stores.embedded.runs import LEVEL, RUN, Shelf, ThreadLock, fresh_name
 from urlsieve.stores.embedded.seen import manifest
 
 PATIENCE = 60.0  # seconds for a merge to end
@@ -117,15 +117,18 @@ def _copy(directory: Path, new: Path) -> None:
             for run in manifest(copy):
                 name = _copy_run(directory, run.name, new, shelf_of(header, new))
                 copy.execute("UPDATE run SET name = ? WHERE seq = ?", (name, run.seq))
+            for _, run in imported.manifest(copy):
+                name = _copy_run(directory, run.name, new, shelf_of(header, new, LEVEL), LEVEL)
+                copy.execute("UPDATE level_run SET name = ? WHERE seq = ?", (name, run.seq))
             copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
             copy.commit()
     for path in (new / files.LEDGER, new / files.RUNS, new):
         files.sync(path)
 
 
-def _copy_run(directory: Path, name: str, new: Path, shelf: Shelf) -> str:
+def _copy_run(directory: Path, name: str, new: Path, shelf: Shelf, suffix: str = RUN) -> str:
     """Under a fresh name, read again as a whole: a damaged one must be told when a copy is made, not when it is needed."""
-    fresh = fresh_name()
+    fresh = fresh_name(suffix)
     try:
         shutil.copyfile(directory / files.RUNS / name, new / files.RUNS / fresh)
     except FileNotFoundError as error:

@@ -12,6 +12,7 @@ from urlsieve.model import Counts, EntryInfo, GroupRow, Klass, SiteRow, State
 from urlsieve.stores.counting import STATE_NAMES, counts_of
 from urlsieve.stores.embedded import packed, queue, seen
 from urlsieve.stores.embedded.groups import SELECT, Group, load_one
+from urlsieve.stores.embedded.imported import levels
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar, snapshot
 from urlsieve.stores.embedded.sites import site_id as site_id_of
 
@@ -29,12 +30,14 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
     tally: dict[str, int] = dict(db.execute("SELECT name, n FROM tally"))
 
     oldest, sampled = _oldest(db)
+    found = levels(db)
+    more = {"imported": sum(level.bytes or 0 for level in found)} if found else {}
     return counts_of(
         number,
         tally,
         oldest=oldest,
         sampled=sampled,
-        size={"seen": _seen_bytes(db, number), "text": packed.size(db, number), "total": size},
+        size={"seen": _seen_bytes(db, number), "text": packed.size(db, number), "total": size, **more},
         epoch=number.get("epoch", 0),
         rules_generation=number.get("rules_generation", 0),
     )

@@ -15,7 +15,7 @@ from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
 from urlsieve.model import Header, Policy
 from urlsieve.stores.embedded import files
 from urlsieve.stores.embedded.ledger import PAGE_SIZE, scalar, translate
-from urlsieve.stores.embedded.runs import Folder, Memory, Shelf
+from urlsieve.stores.embedded.runs import RUN, Folder, Memory, Shelf
 
 SCHEMA = 3
 APPLICATION_ID = 0x75726C73  # "urls"
@@ -51,10 +51,11 @@ def read_header(db: sqlite3.Connection, where: str) -> Header:
         raise StoreCorrupt(f"the header of the store {where} cannot be read ({error}): restore a backup") from error
 
 
-def shelf_of(header: Header, directory: Path | None) -> Shelf:
-    """Where this store's runs lie. They carry a mark of its secret, so that another store's are not taken for its own."""
+def shelf_of(header: Header, directory: Path | None, suffix: str = RUN) -> Shelf:
+    """Where this store's runs (or those of its imported levels) lie. They carry a mark of its secret, so that another store's are not taken
+    for its own."""
     owner = siphash24(header.secret.to_bytes(16, "little"), b"urlsieve runs")
-    return Memory(owner) if directory is None else Folder(directory / files.RUNS, owner)
+    return Memory(owner) if directory is None else Folder(directory / files.RUNS, owner, suffix)
 
 
 def make(directory: Path, header: Header, policy: Policy) -> None:

@@ -19,6 +19,8 @@ from urlsieve.errors import StoreCorrupt, StoreUnavailable
 from urlsieve.stores.embedded.files import FileLock, sync
 
 FIRST = bytes(16)
+#: How the names of files end: of the seen set's runs, and of imported levels, which are runs too and lie in the same folder.
+RUN, LEVEL = ".run", ".level"
 #: Records per step of a merge: 1.5 MiB of memory, and the interval at which it can be stopped.
 STEP = 1 << 16
 
@@ -44,7 +46,7 @@ class Shelf(Protocol):
         """What lies there but is not among these."""
 
     def alone(self, what: str = "merge") -> FileLock | ThreadLock | None:
-        """The right to merge and to clean up, or to pack, of one opener at a time; None: somebody else has it."""
+        """The right to merge and to clean up, to pack, or to merge imported levels, of one opener at a time; None: somebody else has it."""
 
 
 def merged(sources: Sequence[Run | bytes], *, tombstones: bool, start: bytes = FIRST) -> Iterator[bytes]:
@@ -56,16 +58,16 @@ def merged(sources: Sequence[Run | bytes], *, tombstones: bool, start: bytes = F
             yield records
 
 
-def fresh_name() -> str:
+def fresh_name(suffix: str = RUN) -> str:
     """That no other run has, of any store."""
-    return f"{secrets.token_hex(8)}.run"
+    return f"{secrets.token_hex(8)}{suffix}"
 
 
 class Folder:
     """Runs as files."""
 
-    def __init__(self, place: Path, owner: int) -> None:
-        self._place, self._owner = place, owner
+    def __init__(self, place: Path, owner: int, suffix: str = RUN) -> None:
+        self._place, self._owner, self._suffix = place, owner, suffix
 
     def open(self, name: str) -> Run:
         try:
@@ -80,7 +82,7 @@ class Folder:
 
     def write(self, blocks: Iterable[bytes]) -> Made:
         self._place.mkdir(exist_ok=True)
-        name = fresh_name()
+        name = fresh_name(self._suffix)
         new = self._place / f"new-{name}"
         writer = RunWriter(owner=self._owner)
         try:
@@ -107,7 +109,7 @@ class Folder:
     def strays(self, named: Collection[str]) -> list[str]:
         if not self._place.is_dir():
             return []
-        return sorted(entry.name for entry in self._place.iterdir() if entry.name.endswith(".run") and entry.name not in named)
+        return sorted(entry.name for entry in self._place.iterdir() if entry.name.endswith(self._suffix) and entry.name not in named)
 
     def alone(self, what: str = "merge") -> FileLock | None:
         self._place.mkdir(exist_ok=True)
@@ -130,7 +132,7 @@ class Memory:
     def __init__(self, owner: int) -> None:
         self._owner = owner
         self._runs: dict[str, Run] = {}
-        self._locks = {"merge": threading.Lock(), "pack": threading.Lock()}
+        self._locks = {what: threading.Lock() for what in ("merge", "pack", "level")}
 
     def open(self, name: str) -> Run:
         return self._runs[name]

@@ -112,3 +112,7 @@ CREATE INDEX grp_wake ON grp (wake) WHERE place = 2;
 CREATE TABLE blob (name TEXT, key TEXT, expires REAL NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key));
 CREATE INDEX blob_expires ON blob (expires);
 CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, token INTEGER NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
+
+-- Imported levels: digests of what other programs have seen. They lie in sorted files beside the runs, named here, newest last.
+CREATE TABLE level (name TEXT PRIMARY KEY, kind TEXT NOT NULL, about TEXT NOT NULL, keys INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE level_run (seq INTEGER PRIMARY KEY, level TEXT NOT NULL, name TEXT NOT NULL, keys INTEGER NOT NULL, size INTEGER NOT NULL);

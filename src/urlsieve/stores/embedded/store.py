@@ -23,6 +23,7 @@ from urlsieve.model import (
     Header,
     Health,
     HealthChange,
+    Level,
     Mode,
     Offers,
     Policy,
@@ -33,11 +34,13 @@ from urlsieve.model import (
 )
 from urlsieve.stores.embedded import copies, drop, examples, files, groups, look, moving, offer, seen, settle
 from urlsieve.stores.embedded import sweep as sweeping
+from urlsieve.stores.embedded.imported import Imported, levels
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 from urlsieve.stores.embedded.making import SCHEMA, check_file, check_whole, fill, make, read_header, shelf_of
 from urlsieve.stores.embedded.merging import Merging
 from urlsieve.stores.embedded.packing import Packing
+from urlsieve.stores.embedded.runs import LEVEL
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
@@ -65,6 +68,8 @@ class EmbeddedStore:
             self._merging = Merging(ledger, shelf)
             self._merging.clean()
             self._packing = Packing(ledger, shelf, self._merging)
+            self._imported = Imported(ledger, shelf_of(self.header, directory, LEVEL))
+            self._imported.clean()
         except BaseException:
             ledger.close()
             raise
@@ -301,6 +306,27 @@ class EmbeddedStore:
             if value is not None:
                 tx.execute("INSERT INTO blob (name, key, expires, value) VALUES (?, ?, ?, ?)", (name, key, now + ttl, value))
 
+    # -- imported levels
+
+    def imported(self) -> list[Level]:
+        with self._ledger.look() as tx:
+            return levels(tx.db)
+
+    def add_imported(self, level: Level, digests: bytes) -> int:
+        return self._imported.add(level, digests)
+
+    def in_imported(self, name: str, digests: bytes) -> bytes:
+        return self._imported.ask(name, digests)
+
+    def imported_digests(self, name: str) -> Iterator[bytes]:
+        return self._imported.digests(name)
+
+    def forget_imported(self, name: str, digests: bytes) -> int:
+        return self._imported.forget(name, digests)
+
+    def drop_imported(self, name: str) -> bool:
+        return self._imported.drop(name)
+
     # -- locks
 
     def lock(self, name: str, owner: str, ttl: float, now: float) -> tuple[int | None, str]:
@@ -359,7 +385,7 @@ class EmbeddedStore:
 
     def verify(self, deep: bool = False) -> list[str]:
         with self._ledger.look() as tx:
-            return verify(tx, deep=deep)
+            return [*verify(tx, deep=deep), *self._imported.problems(tx.db, deep=deep)]
 
     def doctor(self) -> list[tuple[str, str, str]]:
         findings = [("ok", f"SQLite {sqlite3.sqlite_version}, schema {SCHEMA}", "")]
@@ -367,10 +393,12 @@ class EmbeddedStore:
             runs, number = len(seen.manifest(db)), dict(db.execute("SELECT name, n FROM counter"))
         findings.append(("ok", f"{runs} runs of fingerprints, {number.get('journaled', 0)} in the journal", ""))
         findings.append(("ok", f"{number.get('packed', 0)} texts of done URLs compressed, {number.get('unpacked', 0)} not yet", ""))
-        if self._merging.trouble is not None:
-            findings.append(("warn", self._merging.trouble, "nothing is lost, but the store gets slower until it is mended"))
+        for trouble in filter(None, (self._merging.trouble, self._imported.trouble)):
+            findings.append(("warn", trouble, "nothing is lost, but the store gets slower until it is mended"))
         if self._packing.trouble is not None:
             findings.append(("warn", self._packing.trouble, "nothing is lost, but the store gets larger until it is mended"))
+        for level in self.imported():
+            findings.append(("ok", f"imported level {level.name} ({level.kind}): {level.digests} digests", ""))
         if self._directory is None:
             return [*findings, ("warn", "the store is in memory", "it ends with this process")]
         return findings + files.findings(self._directory)
@@ -396,3 +424,4 @@ class EmbeddedStore:
         finally:
             if self._ledger.close():
                 self._ledger.seen.close()
+                self._imported.close()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from urlsieve.errors import ConfigError
+from urlsieve.errors import ConfigError, StoreUnavailable
 from urlsieve.model import (
     Change,
     Counts,
@@ -16,6 +16,7 @@ from urlsieve.model import (
     GroupRow,
     Header,
     HealthChange,
+    Level,
     Mode,
     Offers,
     Policy,
@@ -26,9 +27,9 @@ from urlsieve.model import (
 )
 from urlsieve.stores.protocol import Leased, Offered, Ruled, Sweep, Swept
 from urlsieve.stores.redis import address as addresses
-from urlsieve.stores.redis import doctor, drop, look, moving, pack, settle, verify
+from urlsieve.stores.redis import doctor, drop, imported, look, moving, pack, settle, verify
 from urlsieve.stores.redis import sweep as sweeping
-from urlsieve.stores.redis.job import Job
+from urlsieve.stores.redis.job import MOST_TRIES, Job
 from urlsieve.stores.redis.lease import Rounds
 from urlsieve.stores.redis.offer import offer
 from urlsieve.stores.redis.wire import Argument, Call
@@ -186,6 +187,36 @@ class RedisStore:
             raise ConfigError(f"the blob {key!r} of {name} has {len(value)} bytes; at most {MOST_BLOB} are kept")
         arguments: list[Argument] = [_blob(name, key), b"" if value is None else value, "" if value is None else repr(float(ttl))]
         self._job.one(self._job.shards.of(name), "blob", arguments, now)
+
+    # -- imported levels
+
+    def imported(self) -> list[Level]:
+        return imported.levels(self._job)
+
+    def add_imported(self, level: Level, digests: bytes) -> int:
+        return imported.add(self._job, level, digests, self._raise_generation)
+
+    def in_imported(self, name: str, digests: bytes) -> bytes:
+        return imported.ask(self._job, name, digests)
+
+    def imported_digests(self, name: str) -> Iterator[bytes]:
+        return imported.digests(self._job, name)
+
+    def forget_imported(self, name: str, digests: bytes) -> int:
+        return imported.forget(self._job, name, digests)
+
+    def drop_imported(self, name: str) -> bool:
+        return imported.drop(self._job, name, self._raise_generation)
+
+    def _raise_generation(self) -> None:
+        """Every worker reads the rules again, and with them which levels there are."""
+        for _ in range(MOST_TRIES):
+            ruled = self.rules()
+            if self.replace_rules(ruled.book, ruled.generation) is not None:
+                return
+            if not ruled.swept:  # somebody is at it: that comes first
+                time.sleep(0.1)
+        raise StoreUnavailable(f"the rules of {self.address} change too often: try again")
 
     # -- locks
 
