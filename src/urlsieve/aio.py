@@ -28,6 +28,7 @@ from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Level, Outcome, Po
 if TYPE_CHECKING:
     from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why
     from urlsieve.canon import Explanation, Rules
+    from urlsieve.canon.proposals import Proposals
     from urlsieve.canon.rulebook import Book
     from urlsieve.explaining import Known
     from urlsieve.ruling import Applied
@@ -204,6 +205,12 @@ class AsyncSieve:
 
     async def rules_history(self) -> Book:
         return await self._call(self._sieve.rules_history)
+
+    async def proposals(self) -> Proposals:
+        return await self._call(self._sieve.proposals)
+
+    async def proposed_rules(self) -> str:
+        return await self._call(self._sieve.proposed_rules)
 
     async def apply_rules(self, rules: Rules | str | os.PathLike[str] | None, *, by: str = "", dry_run: bool = False) -> Applied:
         return await self._call(self._sieve.apply_rules, rules, by=by, dry_run=dry_run)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from urlsieve.batch import Prepared
 from urlsieve.errors import StoreUnavailable
 from urlsieve.frontier.outcome import Kind, classify
 from urlsieve.frontier.settle import decide, decide_clean
 from urlsieve.model import Change, Health, HealthChange, Lease, OfferRow, Outcome, Row, Settled, State
-from urlsieve.stores.protocol import APPLIED, OUTDATED, Store
+from urlsieve.stores.protocol import APPLIED, OUTDATED, Store, Witnessed
 
 #: Each round somebody else has succeeded, so more means that something else is wrong.
 MOST_ROUNDS = 100
@@ -26,18 +26,24 @@ def settle(
     chance: Callable[[int], list[float]],
     targets: Targets,
     reload: Callable[[], object],
+    witnessed: Sequence[Witnessed] = (),
 ) -> list[Settled]:
     """One step; in order. A token given twice, or not current, is lost. reload: the rules may have changed, and with them what redirect
     targets are called."""
     tokens = [ticket if isinstance(ticket, str) else ticket.token for ticket in tickets]
-    answers = _try_clean(store, tickets, outcomes, now) or [None] * len(tickets)
+    answers = _try_clean(store, tickets, outcomes, now, witnessed)
+    if answers is None:
+        answers = [None] * len(tickets)
+    else:
+        witnessed = ()  # unless all of it was outdated: then a sample is smaller
     open_ones = [i for i, answer in enumerate(answers) if answer is None]
     chances = chance(len(tokens)) if open_ones else []
     for _ in range(MOST_ROUNDS):
         if not open_ones:
             return [answer for answer in answers if answer is not None]
         theirs = [outcomes[i] for i in open_ones]
-        decided = _try(store, [tokens[i] for i in open_ones], theirs, now, [chances[i] for i in open_ones], targets)
+        decided = _try(store, [tokens[i] for i in open_ones], theirs, now, [chances[i] for i in open_ones], targets, witnessed)
+        witnessed = ()
         for i, settled in zip(open_ones, decided, strict=True):
             answers[i] = settled
         open_ones = [i for i in open_ones if answers[i] is None]
@@ -46,7 +52,9 @@ def settle(
     raise StoreUnavailable(f"the store {store.address} is too busy: {MOST_ROUNDS} times others settled first; try again")
 
 
-def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float) -> list[Settled | None] | None:
+def _try_clean(
+    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float, witnessed: Sequence[Witnessed]
+) -> list[Settled | None] | None:
     """Pages that were simply fetched, of groups where nothing is wrong: one step without loading. None: it is not so simple."""
     policy = store.policy(fresh=False)
     plans: dict[int, tuple[tuple[object, ...], str | None]] = {}
@@ -61,7 +69,7 @@ def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome]
                 return None
             plan = plans[id(outcome)] = clean[0][1:], clean[1]
         changes.append(Change._make((ticket.token, *plan[0])))
-    flags = store.settle(changes, (), now, clean=True)
+    flags = store.settle(changes, (), now, clean=True, witnessed=witnessed)
     done = State.DONE.name.lower()
     answers: list[Settled | None] = []
     for ticket, outcome, flag in zip(tickets, outcomes, flags, strict=True):
@@ -74,7 +82,13 @@ def _try_clean(store: Store, tickets: list[Lease | str], outcomes: list[Outcome]
 
 
 def _try(
-    store: Store, tokens: list[str], outcomes: list[Outcome], now: float, chance: list[float], targets: Targets
+    store: Store,
+    tokens: list[str],
+    outcomes: list[Outcome],
+    now: float,
+    chance: list[float],
+    targets: Targets,
+    witnessed: Sequence[Witnessed],
 ) -> list[Settled | None]:
     rows, groups = store.load(tokens, whole=any(map(_needs_url, {id(outcome): outcome for outcome in outcomes}.values())))
     policy = store.policy(fresh=False)
@@ -102,7 +116,7 @@ def _try(
     if not changes:
         return [Settled(token, "lost") for token in tokens]
     written = [HealthChange(gid, groups[gid].health.version, new, groups[gid].name) for gid, new in health.items()]
-    flags = store.settle(changes, written, now, generation=generation)
+    flags = store.settle(changes, written, now, generation=generation, witnessed=witnessed)
     answers: list[Settled | None] = []
     for i, token in enumerate(tokens):
         at = places.get(i)

@@ -38,6 +38,20 @@ def _domains(suffixes: str, without_port: bool) -> Callable[[str], str]:
     return domain
 
 
+@lru_cache(maxsize=8)
+def registrable(suffixes: str) -> Callable[[str], str | None]:
+    """From a host to its registrable domain, under a pinned list, or the bundled one where none is; None: it has none."""
+    from urlsieve.canon import registrable_domain
+
+    listed = _listed(suffixes) if suffixes else None
+
+    @lru_cache(maxsize=65_536)
+    def domain(host: str) -> str | None:
+        return registrable_domain(host, listed)
+
+    return domain
+
+
 @lru_cache(maxsize=4)
 def _listed(suffixes: str) -> Any:
     """Read once for each list: a process may open many stores."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, ruling
+from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, ruling, witnessing
 from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, overlaid, prepare, readable, slices, spread
@@ -20,10 +20,11 @@ from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Level, Mode, Offer
 from urlsieve.moving import arriving, leaving
 from urlsieve.ruling import Applied
 from urlsieve.sites import GroupHandle, SiteHandle
-from urlsieve.stores.protocol import Offered, StaleRules, Store
+from urlsieve.stores.protocol import Offered, StaleRules, Store, Witnessed
 
 if TYPE_CHECKING:
     from urlsieve.canon import Explanation
+    from urlsieve.canon.proposals import Proposals
     from urlsieve.canon.rulebook import Book
     from urlsieve.canon.rules import Rules
 
@@ -41,6 +42,7 @@ class Sieve:
     def __init__(self, store: Store, *, clock: Callable[[], float], chance: Callable[[int], bytes]) -> None:
         self._store, self._clock, self._random = store, clock, chance
         self._form = ruling.finished(store)
+        self._witness = witnessing.Witness(store)
 
     @property
     def canonicalizer(self) -> Canonicalizer:
@@ -245,7 +247,22 @@ class Sieve:
             chance=self._chances,
             targets=self._targets,
             reload=self._reload_rules,
+            witnessed=self._witnessed(pairs),
         )
+
+    def _witnessed(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Witnessed]:
+        """What the pages tell about which URLs are one. Nothing is asked where nothing is told."""
+        told = {id(outcome): witnessing.tells(outcome) for outcome in {id(outcome): outcome for _, outcome in pairs}.values()}
+        telling = [pair for pair in pairs if told[id(pair[1])]]
+        if not telling:
+            return []
+        loaded = {ticket for ticket, _ in telling if isinstance(ticket, str)}
+        rows = dict(zip(loaded, self._store.load(list(loaded))[0], strict=True)) if loaded else {}
+        known = [(ticket if isinstance(ticket, Lease) else rows[ticket], outcome) for ticket, outcome in telling]
+        found = self._witness.witnessed([(one, outcome) for one, outcome in known if one is not None], self.canonicalizer)
+        if self._witness.added(len(found)):
+            self._witness.tend(self.canonicalizer)
+        return found
 
     def _accept_links(self, pairs: list[tuple[Ticket, Outcome]]) -> None:
         """Every page's links under that page's depth and base, all in one step. Those that are refused (bad, or the store is full) are
@@ -457,6 +474,19 @@ class Sieve:
         return dropped
 
     # -- rules
+
+    def proposals(self) -> Proposals:
+        """What pages with one signature and redirects have told of this store's sites: rules that a person could confirm, and how far
+        the rest is from it (see docs/rules.md). Changes nothing."""
+        form = self._read_rules()
+        return witnessing.proposals(self._store, form.canonicalizer, form.rules)
+
+    def proposed_rules(self) -> str:
+        """The same as a file of rules: today's, and the proposals, of which none is applied before somebody has looked."""
+        from urlsieve.canon.proposaltext import toml
+
+        found = self.proposals()
+        return toml(found, "" if self._form.rules is None else self._form.rules.text)
 
     @property
     def rules(self) -> Rules | None:

@@ -16,21 +16,21 @@ def written(parsed: Parsed) -> str:
 
 def _site(rule: Rule) -> Iterator[str]:
     yield "[[site]]"
-    yield f"match = {_text(rule.match)}"
+    yield f"match = {text_of(rule.match)}"
     if rule.path is not None:
-        yield f"path = {_text(rule.path)}"
+        yield f"path = {text_of(rule.path)}"
     if rule.drop:
         yield f"drop = {_list(sorted(rule.drop))}"
     if rule.keep is not None:
         yield f"keep = {_list(sorted(rule.keep))}"
     if rule.hosts:
-        yield f"hosts = {{ {', '.join(f'{_text(found)} = {_text(target)}' for found, target in rule.hosts)} }}"
+        yield f"hosts = {{ {', '.join(f'{text_of(found)} = {text_of(target)}' for found, target in rule.hosts)} }}"
     if rule.rewrite:
-        yield f"rewrite = [{', '.join(f'{{ re = {_text(one.re)}, to = {_text(one.to)} }}' for one in rule.rewrite)}]"
+        yield f"rewrite = [{', '.join(f'{{ re = {text_of(one.re)}, to = {text_of(one.to)} }}' for one in rule.rewrite)}]"
     for key in ("https", "fragment", "path_case", "trailing_slash", "sort"):
         value = getattr(rule, key)
         if value is not None:
-            yield f"{key} = {_text(value)}"
+            yield f"{key} = {text_of(value)}"
     if not rule.noise:
         yield "noise = false"
     for key in ("confirmed", "suspended"):
@@ -45,8 +45,8 @@ def _site(rule: Rule) -> Iterator[str]:
 
 
 def _confirmed(value: Confirmed) -> str:
-    evidence = f", evidence = {_text(value.evidence)}" if value.evidence else ""
-    return f"{{ by = {_text(value.by)}, at = {value.at}{evidence} }}"
+    evidence = f", evidence = {text_of(value.evidence)}" if value.evidence else ""
+    return f"{{ by = {text_of(value.by)}, at = {value.at}{evidence} }}"
 
 
 def _scope(scope: Bounds) -> Iterator[str]:
@@ -81,14 +81,14 @@ def _group(parsed: Parsed) -> Iterator[str]:
     if parsed.groups:
         yield "[group]"
         for name, matches, _ in sorted(parsed.groups):
-            yield f"{_text(name)} = {_list(sorted(matches))}"
+            yield f"{text_of(name)} = {_list(sorted(matches))}"
 
 
 def _list(texts: "list[str] | tuple[str, ...]") -> str:
-    return f"[{', '.join(_text(one) for one in texts)}]"
+    return f"[{', '.join(text_of(one) for one in texts)}]"
 
 
-def _text(text: str) -> str:
+def text_of(text: str) -> str:
     """A basic string: TOML's escapes are JSON's, but for DEL."""
     import json
 

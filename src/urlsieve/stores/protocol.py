@@ -91,10 +91,30 @@ class Swept(NamedTuple):
     left: int = 0
 
 
+class Witnessed(NamedTuple):
+    """A line about a fetched page, opaque to stores, of a site."""
+
+    site: str
+    line: bytes
+
+
+class Evidence(NamedTuple):
+    """What is witnessed in one part of the store: lines. most: bytes that fit into the part. version: changes whenever something else
+    happens to it than that lines are added."""
+
+    part: int
+    most: int
+    version: int
+    text: bytes
+
+
 class StaleRules(Exception):
     """Nothing was done, but by shards that had not heard of it: the caller's rules are older than the store's. It reads them and comes
     again; what was done in vain is found again, or swept."""
 
+
+#: Bytes of evidence in a store, and in one of its parts at least.
+MOST_EVIDENCE, LEAST_EVIDENCE = 16 << 20, 512 << 10
 
 #: Flags of `settle`.
 LOST, APPLIED, OUTDATED = 0, 1, 2
@@ -157,13 +177,28 @@ class Store(Protocol):
         fingerprint, URL and site: most decisions need none of them."""
 
     def settle(
-        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
+        self,
+        changes: Sequence[Change],
+        health: Sequence[HealthChange],
+        now: float,
+        *,
+        clean: bool = False,
+        generation: int | None = None,
+        witnessed: Sequence[Witnessed] = (),
     ) -> bytes:
         """Compare-and-set each change on its token: APPLIED, LOST, or OUTDATED: not done, load and decide it again, because a group's
         version, a row's `again` or the policy differs, because with `clean` a group turned out to have a delay of its own, failures or a
         block, or because redirect targets were named under rules of an older `generation`. The changes of one shard are outdated together
         or not at all; a store without shards is one shard. Redirect targets may be recorded although the change itself is lost or
-        outdated."""
+        outdated, and so may `witnessed`, which is kept as long as there is room (see `evidence`)."""
+
+    def evidence(self, least: float = 0.0) -> Iterator[Evidence]:
+        """What was witnessed, of each part that is at least so full (0 … 1, of its `most`) and has some. When a part is full its older half
+        goes. It need not be durable."""
+
+    def fold_evidence(self, seen: Evidence, text: bytes) -> bool:
+        """What was seen of a part is replaced by `text`, and what came after it stays. False: somebody else was faster, or it is full and
+        its older half has gone; nothing was done."""
 
     def forget(self, offers: Offers, now: float, generation: int | None = None) -> int:
         """Not seen any more, under no earlier fingerprint either; queue entries and leases go too. The count of those that were seen.

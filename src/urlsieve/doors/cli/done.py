@@ -26,7 +26,8 @@ FIELDS = {
 }
 NOTE = (
     "Links are accepted before the lease is settled: they are never lost. An error status acts as `fail`.\n"
-    "title, published, body, html and signature are checked only; they count from the version that keeps page history."
+    "Equal signatures of pages are evidence for `rules propose`. title, published, body and html are checked only; they count from the\n"
+    "version that keeps page history."
 )
 
 
@@ -55,6 +56,7 @@ def _act(sieve: Sieve, batch: list[Record]) -> list[Record]:
                 redirects=tuple(record.get("redirects", ())),
                 etag=record.get("etag"),
                 last_modified=record.get("last_modified"),
+                signature=record.get("signature"),
                 elapsed=record.get("elapsed"),
             ),
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from urlsieve.canon.rules import Rules
 
 
-ACTIONS = ("check", "show", "apply", "confirm", "suspend", "resume")
+ACTIONS = ("check", "show", "propose", "apply", "confirm", "suspend", "resume")
 BY_A_PERSON = ("confirm", "suspend", "resume")
 
 
@@ -31,6 +31,12 @@ def run(arguments: list[str]) -> int:
         if names:
             raise UsageError(f"rules show: {names[0]!r} is not understood; it shows the rules of a store")
         return storedrules.show(namespace)
+    if action == "propose":
+        if names:
+            raise UsageError(f"rules propose: {names[0]!r} is not understood; it looks at what a store was told")
+        from urlsieve.doors.cli import proposedrules
+
+        return proposedrules.propose(namespace)
     if len(names) != 1:
         raise UsageError(f"rules {action}: name one {'FILE of site rules' if action == 'apply' else 'MATCH of a rule'}")
     if action in BY_A_PERSON and not namespace.by:
@@ -43,6 +49,7 @@ def _parser() -> Parser:
         "rules",
         "check FILE…      read files of site rules as they are read for use, try each rule on 1,000 made-up URLs, print what they contain\n"
         "show             print the rules of a store\n"
+        "propose          print them with what pages and redirects propose, of which nothing is applied before somebody has looked\n"
         "apply FILE       make them the store's rules; first say which sites they touch and what that may cost\n"
         "confirm MATCH    let a rule do what it only proposes (hosts, https, path_case)\n"
         "suspend MATCH    as if the rule were not there; resume MATCH: it holds again\n"
@@ -57,7 +64,7 @@ def _parser() -> Parser:
     parser.add_argument("--evidence", metavar="TEXT", default="", help="and why")
     parser.add_argument("--dry-run", action="store_true", help="apply: only say what it would do")
     parser.add_argument("--history", action="store_true", help="show: who changed what, and when")
-    add_json(parser, "check: an object per file; show: the rules and their history; else what the change did")
+    add_json(parser, "check: an object per file; show: the rules and their history; propose: an object per thing; else what the change did")
     return parser
 
 

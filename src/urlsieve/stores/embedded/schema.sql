@@ -109,6 +109,9 @@ CREATE INDEX grp_longest ON grp (since) WHERE place = 1;
 CREATE INDEX grp_held ON grp (since) WHERE place = 3;
 CREATE INDEX grp_wake ON grp (wake) WHERE place = 2;
 
+-- Lines about fetched pages (canon/witnesses.py), oldest first; made when the first is written where a store has been made without.
+CREATE TABLE witness (id INTEGER PRIMARY KEY, lines BLOB NOT NULL);
+
 CREATE TABLE blob (name TEXT, key TEXT, expires REAL NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key));
 CREATE INDEX blob_expires ON blob (expires);
 CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT NOT NULL, token INTEGER NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;

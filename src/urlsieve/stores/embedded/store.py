@@ -32,7 +32,7 @@ from urlsieve.model import (
     SiteRow,
     State,
 )
-from urlsieve.stores.embedded import copies, drop, examples, files, groups, look, moving, offer, seen, settle
+from urlsieve.stores.embedded import copies, drop, examples, files, groups, look, moving, offer, seen, settle, witness
 from urlsieve.stores.embedded import sweep as sweeping
 from urlsieve.stores.embedded.imported import Imported, levels
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
@@ -44,7 +44,7 @@ from urlsieve.stores.embedded.runs import LEVEL
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
-from urlsieve.stores.protocol import OUTDATED, Leased, Offered, Ruled, StaleRules, Sweep, Swept
+from urlsieve.stores.protocol import OUTDATED, Evidence, Leased, Offered, Ruled, StaleRules, Sweep, Swept, Witnessed
 
 MOST_BLOB = 512 * 1024
 
@@ -218,15 +218,33 @@ class EmbeddedStore:
             return settle.load_rows(tx, tokens, whole)
 
     def settle(
-        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
+        self,
+        changes: Sequence[Change],
+        health: Sequence[HealthChange],
+        now: float,
+        *,
+        clean: bool = False,
+        generation: int | None = None,
+        witnessed: Sequence[Witnessed] = (),
     ) -> bytes:
         try:
             with self._marking() as tx:
                 if generation is not None and generation < tx.value("rules_generation"):
                     raise settle.Conflict
+                witness.add(tx, witnessed)
                 return settle.Settling(tx, self._policy_in(tx.db), now + tx.waited, self._sites).run(changes, health, clean)
         except settle.Conflict:
             return bytes((OUTDATED,)) * len(changes)
+
+    def evidence(self, least: float = 0.0) -> Iterator[Evidence]:
+        with self._ledger.look() as tx:
+            found = witness.read(tx, least)
+        if found is not None:
+            yield found
+
+    def fold_evidence(self, seen: Evidence, text: bytes) -> bool:
+        with self._ledger.write(durable=False) as tx:
+            return witness.fold(tx, seen, text)
 
     def forget(self, offers: Offers, now: float, generation: int | None = None) -> int:
         with self._marking() as tx:

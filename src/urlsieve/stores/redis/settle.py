@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 
 from urlsieve.model import Change, GroupRow, HealthChange, OfferRow, Row
-from urlsieve.stores.protocol import APPLIED, LOST, OUTDATED
-from urlsieve.stores.redis import pack
+from urlsieve.stores.protocol import APPLIED, LOST, OUTDATED, Witnessed
+from urlsieve.stores.redis import pack, witness
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.lease import kept_ms, once_more
 from urlsieve.stores.redis.pack import Ticket
@@ -67,7 +67,14 @@ def load(job: Job, tokens: Sequence[str], whole: bool, now: float) -> tuple[list
 
 
 def settle(
-    job: Job, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool, generation: int | None
+    job: Job,
+    changes: Sequence[Change],
+    health: Sequence[HealthChange],
+    now: float,
+    *,
+    clean: bool,
+    generation: int | None,
+    witnessed: Sequence[Witnessed],
 ) -> bytes:
     """Redirect targets first, then the sources; a call that got no answer is asked for the one it gave. All in one round trip, but for
     sources with a target in another shard, which may know of newer rules than theirs: they wait for its answer."""
@@ -91,7 +98,8 @@ def settle(
         asks.append((Ask(shard, "settle", arguments), found))
     together = [pair for pair in asks if pair[0].shard not in apart]
     later = [pair for pair in asks if pair[0].shard in apart]
-    answers = job.ask([*targets, *(ask for ask, _ in together)], now, sign=True, again=once_more)
+    told = witness.asks(job, witnessed)
+    answers = job.ask([*told, *targets, *(ask for ask, _ in together)], now, sign=True, again=once_more)[len(told) :]
     recorded = all(answer.values[0] for answer in answers[: len(targets)])
     if not recorded:
         for _, found in later:

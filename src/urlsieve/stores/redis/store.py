@@ -25,9 +25,9 @@ from urlsieve.model import (
     SiteRow,
     State,
 )
-from urlsieve.stores.protocol import Leased, Offered, Ruled, Sweep, Swept
+from urlsieve.stores.protocol import Evidence, Leased, Offered, Ruled, Sweep, Swept, Witnessed
 from urlsieve.stores.redis import address as addresses
-from urlsieve.stores.redis import doctor, drop, imported, look, moving, pack, settle, verify
+from urlsieve.stores.redis import doctor, drop, imported, look, moving, pack, settle, verify, witness
 from urlsieve.stores.redis import sweep as sweeping
 from urlsieve.stores.redis.job import MOST_TRIES, Job
 from urlsieve.stores.redis.lease import Rounds
@@ -136,10 +136,24 @@ class RedisStore:
         return settle.load(self._job, tokens, whole, self._now)
 
     def settle(
-        self, changes: Sequence[Change], health: Sequence[HealthChange], now: float, *, clean: bool = False, generation: int | None = None
+        self,
+        changes: Sequence[Change],
+        health: Sequence[HealthChange],
+        now: float,
+        *,
+        clean: bool = False,
+        generation: int | None = None,
+        witnessed: Sequence[Witnessed] = (),
     ) -> bytes:
         self._job.wire.check()
-        return settle.settle(self._job, changes, health, now, clean=clean, generation=generation)
+        return settle.settle(self._job, changes, health, now, clean=clean, generation=generation, witnessed=witnessed)
+
+    def evidence(self, least: float = 0.0) -> Iterator[Evidence]:
+        self._job.wire.check()
+        return witness.read(self._job, least)
+
+    def fold_evidence(self, seen: Evidence, text: bytes) -> bool:
+        return witness.fold(self._job, seen, text)
 
     def forget(self, offers: Offers, now: float, generation: int | None = None) -> int:
         return drop.forget(self._job, offers, generation, now)
