@@ -37,6 +37,9 @@ uint64_t run_round(uint64_t digest);
 /* Rules, regular expressions and globs, on this text. */
 uint64_t rule_round(us_work *work, const uint8_t *text, size_t length, uint64_t digest);
 
+/* The cuckoo table, the Bloom filter and the HyperLogLog. */
+uint64_t sketch_round(uint64_t digest);
+
 /* Makes a run file's checksums right again, as far as its mutated offsets lead anywhere. The index lies inside the file. */
 void us_seal(uint8_t *file, size_t size, size_t blocks, size_t index, uint64_t owner);
 

@@ -3,6 +3,7 @@
 The linker leads the allocations of everything in the harness through here (--wrap). */
 #include <string.h>
 
+#include "cuckoo.h"
 #include "fpmap.h"
 #include "harness.h"
 #include "rules.h"
@@ -16,13 +17,16 @@ static size_t until_refusal;   /* 0: none is refused */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_malloc(size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 
 static int is_refused(void) { return until_refusal > 0 && --until_refusal == 0; }
 
 void *__wrap_malloc(size_t size) { return is_refused() ? NULL : __real_malloc(size); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size) { return is_refused() ? NULL : __real_aligned_alloc(alignment, size); }
 void *__wrap_calloc(size_t count, size_t size) { return is_refused() ? NULL : __real_calloc(count, size); }
 void *__wrap_realloc(void *old, size_t size) { return is_refused() ? NULL : __real_realloc(old, size); }
 
@@ -126,6 +130,30 @@ static int thin_rules(size_t refused) {
     return was_refused;
 }
 
+/* What was in the table before is there after an allocation was refused, and the rest goes in later. */
+static int thin_cuckoo(const uint8_t *records, size_t refused) {
+    static uint8_t keys[US_FINGERPRINT * RECORDS], flags[RECORDS];
+    static int64_t values[RECORDS];
+    us_cuckoo table;
+    for (size_t i = 0; i < RECORDS; i++) {
+        memcpy(keys + US_FINGERPRINT * i, records + US_RECORD * i, US_FINGERPRINT);
+        values[i] = (int64_t)i;
+    }
+    CHECK(us_cuckoo_init(&table, 1) == 0);
+    CHECK(us_cuckoo_add(&table, keys, values, RECORDS / 2, 0, flags) == 0);
+    until_refusal = refused;
+    const int failed = us_cuckoo_add(&table, keys, values, RECORDS, 0, flags) != 0;
+    const int was_refused = until_refusal == 0;
+    until_refusal = 0;
+    CHECK(!failed || was_refused);
+    CHECK(us_cuckoo_get(&table, keys, RECORDS / 2, flags, values, -1) == 0);
+    for (size_t i = 0; i < RECORDS / 2; i++) CHECK(flags[i] == 1 && values[i] == (int64_t)i);
+    CHECK(us_cuckoo_add(&table, keys, values, RECORDS, 0, flags) == 0 && table.count == RECORDS);
+    us_cuckoo_free(&table);
+    CHECK(failed == was_refused);
+    return was_refused;
+}
+
 void memory_round(void) {
     static uint8_t records[US_RECORD * RECORDS];
     for (size_t i = 0; i < RECORDS; i++) {
@@ -138,6 +166,9 @@ void memory_round(void) {
     refused = 1;
     while (thin_map(records, refused)) refused++;
     CHECK(refused > 5);
+    refused = 1;
+    while (thin_cuckoo(records, refused)) refused++;
+    CHECK(refused > 20);
     us_work file;
     us_work_init(&file);
     for (refused = 1; thin_writer(records, refused, &file); refused++) file.used = 0;

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 KERNEL = HERE.parents[1] / "src/urlsieve/_kernel"
 FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-WRAPPED = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"  # harness_memory.c refuses some
+WRAPPED = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc"  # harness_memory.c refuses some
 MANY = 1 << 60
 
 
@@ -28,7 +28,7 @@ def build(folder: Path, name: str, *extra: str) -> Path:
     sources = sorted(str(path) for folder in (HERE, KERNEL) for path in folder.glob("*.c") if path.name != "_core.c")
     compiler = os.environ.get("CC", "gcc")
     done = subprocess.run(
-        [compiler, *FLAGS, *extra, WRAPPED, f"-I{KERNEL}", *sources, "-o", str(program)], capture_output=True, text=True, check=False
+        [compiler, *FLAGS, *extra, WRAPPED, f"-I{KERNEL}", *sources, "-o", str(program), "-lpthread", "-lm"], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"{compiler} could not build the harness:\n{done.stderr}")

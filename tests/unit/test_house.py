@@ -132,7 +132,7 @@ def test_every_room_has_an_import_contract() -> None:
 def test_every_pure_room_is_under_the_contract_of_purity() -> None:
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
-    pure = {name for name in ("canon", "content", "frontier", "sketch") if (PACKAGE / name / "__init__.py").exists()}
+    pure = {name for name in ("canon", "content", "frontier") if (PACKAGE / name / "__init__.py").exists()}
     assert {f"urlsieve.{name}" for name in pure} == set(contracts["importlinter:contract:pure"]["source_modules"].split())
 
 

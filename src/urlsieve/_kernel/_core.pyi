@@ -1,6 +1,6 @@
 """The native core as Python sees it; see the headers for the theory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, final
 
 class Buffer(Protocol):
@@ -232,3 +232,41 @@ def merge_records(sources: list[Run | bytes], start: bytes, limit: int, *, tombs
     TOMBSTONE are left out unless `tombstones`. Every block touched is verified anew. ValueError "source 1: block 17 is damaged",
     "source 0: record 5 does not come after the one before it".
     """
+
+@final
+class Cuckoo:
+    """The table of `urlsieve.sketch.CuckooTable`; usable from any thread, many at a time. `values`: a map to int64, else a set."""
+
+    def __init__(self, values: bool) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def reserve(self, keys: int) -> None: ...
+    def add(self, fingerprints: bytes, values: bytes | None, replace: bool) -> bytes:
+        """One flag per key: 1 new. `replace`: those that are there get the new value. After a MemoryError some keys are in."""
+    def get(self, fingerprints: bytes, values: bool, missing: int) -> tuple[bytes, bytes | None]:
+        """(one flag per key: 1 there; one int64 per key, or None where none are wanted)."""
+    def discard(self, fingerprints: bytes) -> bytes:
+        """One flag per key: 1 it was there."""
+    def parts(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Everything, a part at a time: (fingerprints, their values or None)."""
+    def clear(self) -> None: ...
+
+@final
+class BloomBits:
+    """Blocks of a Bloom filter in a writable buffer, 64 bytes each, aligned to 64; `bits`: a key's, 1 to 21. Threads and processes that
+    share the buffer may add and ask at the same time. ValueError after `release`, which gives the buffer back."""
+
+    def __init__(self, buffer: Buffer, bits: int) -> None: ...
+    def add(self, fingerprints: bytes) -> tuple[bytes, int]:
+        """(one flag per key: 1 it may have been there; how many were not)."""
+    def get(self, fingerprints: bytes) -> bytes: ...
+    def set_bits(self) -> int: ...
+    def checksum(self) -> int: ...
+    def release(self) -> None: ...
+
+def hll_add(registers: bytearray, fingerprints: bytes) -> bool:
+    """Whether a register changed. 2**p registers, p from 4 to 18."""
+
+def hll_estimate(registers: bytearray) -> float:
+    """ValueError: a register has a value that none can have."""

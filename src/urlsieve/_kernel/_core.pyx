@@ -7,7 +7,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndS
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_AsStringAndSize, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stddef cimport size_t
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memset
 
 from threading import Lock
@@ -17,6 +17,7 @@ from urlsieve._kernel.core cimport (
     PyUnicode_GET_LENGTH,
     PyUnicode_IS_ASCII,
     US_ABSENT,
+    US_CUCKOO_PARTS,
     US_GLOB_MEMORY,
     US_GLOB_OK,
     US_IRREGULAR,
@@ -49,7 +50,22 @@ from urlsieve._kernel.core cimport (
     us_batch_one,
     us_batch_run,
     us_block,
+    us_bloom,
+    us_bloom_add,
+    us_bloom_checksum,
+    us_bloom_get,
+    us_bloom_set_bits,
     us_count_lines,
+    us_cuckoo,
+    us_cuckoo_add,
+    us_cuckoo_clear,
+    us_cuckoo_discard,
+    us_cuckoo_free,
+    us_cuckoo_get,
+    us_cuckoo_init,
+    us_cuckoo_list,
+    us_cuckoo_part_count,
+    us_cuckoo_reserve,
     us_cut_lines,
     us_digest_size,
     us_entry,
@@ -70,6 +86,9 @@ from urlsieve._kernel.core cimport (
     us_glob_matches,
     us_glob_new,
     us_glob_status,
+    us_hll_add,
+    us_hll_check,
+    us_hll_estimate,
     us_line_url,
     us_load64,
     us_load_fingerprint,
@@ -93,7 +112,6 @@ from urlsieve._kernel.core cimport (
     us_rules_error,
     us_rules_free,
     us_rules_new,
-    us_runfile,
     us_run_block,
     us_run_find,
     us_run_first,
@@ -105,6 +123,7 @@ from urlsieve._kernel.core cimport (
     us_run_writer_finish,
     us_run_writer_free,
     us_run_writer_init,
+    us_runfile,
     us_select,
     us_selected_size,
     us_siphash,
@@ -350,3 +369,4 @@ include "line_batch.pxi"
 include "fingerprint_set.pxi"
 include "fingerprint_map.pxi"
 include "runs.pxi"
+include "sketches.pxi"

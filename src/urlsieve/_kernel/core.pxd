@@ -225,3 +225,37 @@ cdef extern from "runmerge.h" nogil:
         size_t at
     us_merge_status us_merge(us_source *sources, size_t count, const us_record *start, size_t limit, int tombstones, us_work *out,
                              us_record *next, us_merge_wrong *wrong)
+
+
+cdef extern from "cuckoo.h" nogil:
+    size_t US_CUCKOO_PARTS
+    ctypedef struct us_cuckoo:
+        int with_values
+        size_t count
+        size_t bytes
+    int us_cuckoo_init(us_cuckoo *table, int with_values)
+    void us_cuckoo_free(us_cuckoo *table)
+    int us_cuckoo_reserve(us_cuckoo *table, size_t keys)
+    int us_cuckoo_add(us_cuckoo *table, const uint8_t *fingerprints, const int64_t *values, size_t count, int replace, uint8_t *flags)
+    int us_cuckoo_get(us_cuckoo *table, const uint8_t *fingerprints, size_t count, uint8_t *flags, int64_t *values, int64_t missing)
+    int us_cuckoo_discard(us_cuckoo *table, const uint8_t *fingerprints, size_t count, uint8_t *flags)
+    size_t us_cuckoo_part_count(us_cuckoo *table, size_t part)
+    size_t us_cuckoo_list(us_cuckoo *table, size_t part, uint8_t *fingerprints, int64_t *values, size_t room)
+    void us_cuckoo_clear(us_cuckoo *table)
+
+
+cdef extern from "bloom.h" nogil:
+    ctypedef struct us_bloom:
+        void *words
+        uint64_t blocks
+        uint32_t bits
+    size_t us_bloom_add(us_bloom *bloom, const uint8_t *fingerprints, size_t count, uint8_t *flags)
+    void us_bloom_get(const us_bloom *bloom, const uint8_t *fingerprints, size_t count, uint8_t *flags)
+    uint64_t us_bloom_set_bits(const us_bloom *bloom)
+    uint64_t us_bloom_checksum(const us_bloom *bloom)
+
+
+cdef extern from "hll.h" nogil:
+    int us_hll_add(uint8_t *registers, uint32_t p, const uint8_t *fingerprints, size_t count)
+    double us_hll_estimate(const uint8_t *registers, uint32_t p)
+    int us_hll_check(const uint8_t *registers, uint32_t p)
