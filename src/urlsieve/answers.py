@@ -189,7 +189,7 @@ class Stats:
     generation: int = 0
 
     @classmethod
-    def of(cls, counts: Counts, *, profile: str, version: int, imported: Sequence[Level] = ()) -> Stats:
+    def of(cls, counts: Counts, *, profile: str, version: int, imported: Sequence[Level] = (), rules_suspended: int = 0) -> Stats:
         states = counts.states
         return cls(
             accepted=counts.accepted,
@@ -208,7 +208,12 @@ class Stats:
             levels={**dict.fromkeys(("cache", "table", "filter", "runs")), **_counted(imported)},
             unique_estimate=None,
             expected_collisions=counts.seen**2 / 2.0**65,
-            canonical={"version": version, "profile": profile, "rules_generation": counts.rules_generation},
+            canonical={
+                "version": version,
+                "profile": profile,
+                "rules_generation": counts.rules_generation,
+                "rules_suspended": rules_suspended,
+            },
             bytes=counts.bytes,
             oldest_pending=counts.oldest_pending,
             oldest_sampled=counts.oldest_sampled,

@@ -21,7 +21,7 @@ from urlsieve.stores.protocol import Kept, Ruled, Store, Sweep, Swept
 if TYPE_CHECKING:  # most stores have no rules, and a filter is started often: imported where they are needed
     from urlsieve.canon.rulebook import Asked, Book, Changed
     from urlsieve.canon.rules import Rules
-    from urlsieve.canon.rulevalues import Confirmed
+    from urlsieve.canon.rulevalues import Confirmed, Rule
     from urlsieve.canon.scope import Scope
 
 #: More segments, more equal segments, more equal parameter names than these make a URL a trap.
@@ -40,8 +40,8 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """canonicalizer: under today's rules (None: there are none). former: the newest first. group_of: of a URL's host as found. levels: the
-    store's imported levels."""
+    """canonicalizer: under today's rules; plain: without what somebody has confirmed in them (None: nothing). former: the newest first.
+    group_of: of a URL's host as found. levels: the store's imported levels."""
 
     generation: int
     rules: Rules | None
@@ -49,6 +49,7 @@ class Form:
     former: tuple[Former, ...]
     group_of: Callable[[str], str]
     levels: tuple[Level, ...] = ()
+    plain: Canonicalizer | None = None
 
     @property
     def scope(self) -> Scope | None:
@@ -95,7 +96,9 @@ def form_of(header: Header, ruled: Ruled, where: str) -> Form:
 
     asked = [(old, rulebook.asked(rules, old, _switches(header))) for _, old in book.former]
     former = tuple(Former(_canonicalizer(header, old), one) for old, one in asked if one.tightened)
-    return Form(book.generation, rules, _canonicalizer(header, rules), former, group_of)
+    merging = None if rules is None else rules.without_merges()
+    plain_form = None if merging is None else _canonicalizer(header, merging)
+    return Form(book.generation, rules, _canonicalizer(header, rules), former, group_of, plain=plain_form)
 
 
 def _canonicalizer(header: Header, rules: Rules | None) -> Canonicalizer:
@@ -215,6 +218,12 @@ def marked(rules: Rules | None, match: str, what: str, said: Confirmed) -> Rules
     if what == "resume" and rule.suspended is None:
         raise ConfigError(f"the rule {rule.name!r} is not suspended")
     return rules.with_rule(rule, replace(rule, suspended=said if what == "suspend" else None))
+
+
+def distrusted(rules: Rules | None, rule: Rule, said: Confirmed) -> Rules | None:
+    """The rules with this one suspended, if it is still there as it was."""
+    own = None if rules is None else next((one for one in rules.rules if replace(one, line=rule.line) == rule), None)
+    return rules if rules is None or own is None else rules.with_rule(own, replace(own, suspended=said))
 
 
 def _applied(store: Store, before: Book, book: Book) -> Applied:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, ruling, witnessing
+from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, probing, ruling, witnessing
 from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, overlaid, prepare, readable, slices, spread
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
+#: Fingerprints of probes that a sieve remembers to have offered.
+MOST_PROBED = 65_536
 MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
 
 
@@ -43,6 +45,7 @@ class Sieve:
         self._store, self._clock, self._random = store, clock, chance
         self._form = ruling.finished(store)
         self._witness = witnessing.Witness(store)
+        self._probed: set[bytes] = set()
 
     @property
     def canonicalizer(self) -> Canonicalizer:
@@ -104,8 +107,19 @@ class Sieve:
             if offered.verdicts:
                 taken = overlaid(prepared, taken, spread(prepared, offered.verdicts))
             self._reload_rules()
-        for part, verdicts in zip(prepared, overlaid(prepared, taken, spread(prepared, offered.verdicts)), strict=True):
+        answers = overlaid(prepared, taken, spread(prepared, offered.verdicts))
+        for part, verdicts in zip(prepared, answers, strict=True):
             report.add(verdicts, part.refused)
+        if mode in (Mode.NEW, Mode.RAISE):
+            self._probe(form, prepared, answers)
+
+    def _probe(self, form: ruling.Form, prepared: list[Prepared], verdicts: list[bytes]) -> None:
+        """What confirmed rules merge away is fetched all the same, one page in a hundred. Not where they have just changed."""
+        offers = probing.probes(form, prepared, verdicts, self._probed)
+        if offers is not None and not self._store.offer(offers, Mode.NEW, form.generation, self._clock()).stale_rules:
+            if len(self._probed) > MOST_PROBED:
+                self._probed = set()
+            self._probed.update(offers.fingerprints[at : at + 16] for at in range(0, len(offers.fingerprints), 16))
 
     def _offered(self, offers: Offers, mode: Mode) -> Offered:
         """Of entries that the store has: their fingerprints are what it says. Where the rules have changed meanwhile they may not be."""
@@ -259,9 +273,31 @@ class Sieve:
         loaded = {ticket for ticket, _ in telling if isinstance(ticket, str)}
         rows = dict(zip(loaded, self._store.load(list(loaded))[0], strict=True)) if loaded else {}
         known = [(ticket if isinstance(ticket, Lease) else rows[ticket], outcome) for ticket, outcome in telling]
-        found = self._witness.witnessed([(one, outcome) for one, outcome in known if one is not None], self.canonicalizer)
+        pages = [(one, outcome) for one, outcome in known if one is not None]
+        found = self._witness.witnessed(pages, self.canonicalizer)
         if self._witness.added(len(found)):
             self._witness.tend(self.canonicalizer)
+        return found + self._compared(pages)
+
+    def _compared(self, pages: list[tuple[Lease | Row, Outcome]]) -> list[Witnessed]:
+        """Addresses of one page that confirmed rules have made one: equal is counted, different suspends the rule at once."""
+        found: list[Witnessed] = []
+        for one in probing.seen(self._form, pages, self._store.header.secret):
+            told = probing.compared(self._store, one, self._clock())
+            if told is not None and told.equal:
+                found.append(Witnessed(one.site, probing.verified(one.rule)))
+            elif told is not None:
+                said = ruling.said(probing.BY, probing.evidence(told), self._clock())
+                rule, name = one.rule, one.rule.name
+                applied = self._change_rules(
+                    lambda old, rule=rule, said=said: ruling.distrusted(old, rule, said),  # type: ignore[misc]
+                    "suspend",
+                    by=said.by,
+                    match=name,
+                    evidence=said.evidence,
+                )
+                if applied.touched:
+                    probing.logger.warning("the rule %s is suspended: %s", name, said.evidence)
         return found
 
     def _accept_links(self, pairs: list[tuple[Ticket, Outcome]]) -> None:
@@ -329,7 +365,9 @@ class Sieve:
 
     def stats(self) -> Stats:
         counts, imported = self._store.counts(self._clock()), self._store.imported()
-        return Stats.of(counts, profile=self._store.header.profile, version=CANONICAL_VERSION, imported=imported)
+        form = self._form if self._form.generation == counts.rules_generation else self._read_rules()
+        suspended = 0 if form.rules is None else form.rules.counts.suspended
+        return Stats.of(counts, profile=self._store.header.profile, version=CANONICAL_VERSION, imported=imported, rules_suspended=suspended)
 
     def failed(self, *, site: str | None = None, reason: str | None = None) -> Iterator[Failed]:
         """The dead URLs (of one site; whose reason matches, where `*` stands for any text), read in slices."""
@@ -352,7 +390,7 @@ class Sieve:
         return self._store.verify(deep)
 
     def doctor(self) -> list[Finding]:
-        return looking.doctor(self._store, self._clock())
+        return [*looking.doctor(self._store, self._clock()), *probing.findings(self._read_rules())]
 
     # -- sites and groups
 
@@ -362,6 +400,10 @@ class Sieve:
         for part in slices(urls):
             prepared, gone = self._asked(part, self._drop)
             levels.forget(self._store, self._form.levels, prepared)
+            probed = probing.addresses(self._form, prepared)
+            if probed is not None:
+                self._probed = set()
+                self._asked(part, lambda _, generation, probed=probed: self._store.forget(probed, self._clock(), generation))  # type: ignore[misc]
             total += gone
         return total
 

@@ -4,6 +4,7 @@
 host before its parents, a longer parent before a shorter, a longer path before a shorter. Nothing cascades, so a reader sees one rule.
 """
 
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -99,6 +100,13 @@ class Rules:
         """The set with one of its rules replaced, checked anew."""
         rules = tuple(new if rule is old else rule for rule in self.rules)
         return Rules.parse(rulewriter.written(self._parsed._replace(rules=rules)), self.name)
+
+    def without_merges(self) -> "Rules | None":
+        """The set without `hosts`, `https` and `path_case`. None: it applies none of them."""
+        if not any(rule.suspended is None and rule.confirmed is not None and rule.merges for rule in self.rules):
+            return None
+        plain = (replace(rule, hosts=(), https=None, path_case=None, examples=()) for rule in self.rules)
+        return Rules(self._parsed._replace(rules=tuple(plain)), self.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rules) and self.text == other.text

@@ -78,7 +78,12 @@ class Rule:
     @property
     def proposed(self) -> tuple[str, ...]:
         """The keys that wait for somebody to confirm them."""
-        return () if self.confirmed is not None else tuple(key for key in CONFIRMABLE if getattr(self, key))
+        return () if self.confirmed is not None else self.merges
+
+    @property
+    def merges(self) -> tuple[str, ...]:
+        """The keys that somebody has confirmed, or has to."""
+        return tuple(key for key in CONFIRMABLE if getattr(self, key))
 
     @property
     def applied(self) -> "Rule":

@@ -228,6 +228,7 @@ class Arrival:
         variants = [entry.variant for entry in given]
         keys = form.canonicalizer.canonicalize_many(texts, variants=variants)
         earlier = form.earlier(keys, texts, None, variants) if form.former else {}
+        plain = keys if form.plain is None or not self._holds else form.plain.canonicalize_many(texts, variants=variants)
         ready: list[tuple[bytes, Entry]] = []
         for i, (line, entry) in enumerate(waiting):
             if entry.url is None:
@@ -236,14 +237,15 @@ class Arrival:
                 found = None
                 self._refuse(REASON_OF_CODE[keys.status[i]] or "", "its URL is none that this store takes", line)
             else:
-                own = keys.fingerprints[16 * i : 16 * i + 16]
+                named = plain if plain.fingerprints[16 * i : 16 * i + 16] == entry.fingerprint else keys  # a probe stays one
+                own = named.fingerprints[16 * i : 16 * i + 16]
                 if self._holds and entry.fingerprint not in (b"", own, *(one.fingerprint for one in earlier.get(i, ()))):
                     found = None
                     self._refuse("invalid", "its URL is not the one that was exported: its fingerprint does not fit", line)
                 else:
                     group = entry.group or form.group_of(keys.host(i))
                     group_id = form.canonicalizer.name_hash(group)
-                    found = entry._replace(fingerprint=own, site=keys.site(i), group=group, group_id=group_id)
+                    found = entry._replace(fingerprint=own, site=named.site(i), group=group, group_id=group_id)
             if found is not None:
                 ready.append((line, found))
         return ready

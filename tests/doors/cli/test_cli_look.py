@@ -149,7 +149,7 @@ def test_stats_have_the_promised_fields(cli: Cli, pushed: Pushed) -> None:
     assert [] == [name for name in promised if name not in stats]
     assert (3, 3, 3, {"relative": 1}) == (stats["accepted"], stats["pending"], stats["seen"], stats["rejected"])
     assert {"cache", "table", "filter", "runs"} == set(stats["levels"])
-    assert {"version", "profile", "rules_generation"} == set(stats["canonical"])
+    assert {"version", "profile", "rules_generation", "rules_suspended"} == set(stats["canonical"])
     assert {"seen", "queue", "text", "history", "total"} == set(stats["bytes"])
 
 
