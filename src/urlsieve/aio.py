@@ -194,6 +194,12 @@ class AsyncSieve:
     async def why(self, site_or_url: str) -> Why:
         return await self._call(self._sieve.why, site_or_url)
 
+    async def unique(self, day: str | None = None) -> float:
+        return await self._call(self._sieve.unique, day)
+
+    async def overlap(self, day: str, other: str) -> tuple[float, float]:
+        return await self._call(self._sieve.overlap, day, other)
+
     async def explain(self, url_a: str | bytes, url_b: str | bytes | None = None, *, base: str | None = None) -> Explanation:
         return await self._call(self._sieve.explain, url_a, url_b, base=base)
 

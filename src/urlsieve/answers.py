@@ -189,7 +189,16 @@ class Stats:
     generation: int = 0
 
     @classmethod
-    def of(cls, counts: Counts, *, profile: str, version: int, imported: Sequence[Level] = (), rules_suspended: int = 0) -> Stats:
+    def of(
+        cls,
+        counts: Counts,
+        *,
+        profile: str,
+        version: int,
+        imported: Sequence[Level] = (),
+        rules_suspended: int = 0,
+        unique: int | None = None,
+    ) -> Stats:
         states = counts.states
         return cls(
             accepted=counts.accepted,
@@ -206,7 +215,7 @@ class Stats:
             sites=counts.sites,
             groups=counts.groups,
             levels={**dict.fromkeys(("cache", "table", "filter", "runs")), **_counted(imported)},
-            unique_estimate=None,
+            unique_estimate=unique,
             expected_collisions=counts.seen**2 / 2.0**65,
             canonical={
                 "version": version,

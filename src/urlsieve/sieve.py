@@ -21,6 +21,7 @@ from urlsieve.moving import arriving, leaving
 from urlsieve.ruling import Applied
 from urlsieve.sites import GroupHandle, SiteHandle
 from urlsieve.stores.protocol import Offered, StaleRules, Store, Witnessed
+from urlsieve.unique import Unique
 
 if TYPE_CHECKING:
     from urlsieve.canon import Explanation
@@ -43,6 +44,7 @@ class Sieve:
 
     def __init__(self, store: Store, *, clock: Callable[[], float], chance: Callable[[int], bytes]) -> None:
         self._store, self._clock, self._random = store, clock, chance
+        self._unique = Unique(store, clock)
         self._form = ruling.finished(store)
         self._witness = witnessing.Witness(store)
         self._probed: set[bytes] = set()
@@ -101,12 +103,14 @@ class Sieve:
         while True:
             form = self._form
             prepared = [levels.asked(self._store, form.levels, part.prepared(form)) for part in parts]
-            offered = self._store.offer(merge(prepared), mode, form.generation, self._clock())
+            offers = merge(prepared)
+            offered = self._store.offer(offers, mode, form.generation, self._clock())
             if not offered.stale_rules:
                 break
             if offered.verdicts:
                 taken = overlaid(prepared, taken, spread(prepared, offered.verdicts))
             self._reload_rules()
+        self._unique.add(offers.fingerprints)
         answers = overlaid(prepared, taken, spread(prepared, offered.verdicts))
         for part, verdicts in zip(prepared, answers, strict=True):
             report.add(verdicts, part.refused)
@@ -367,7 +371,18 @@ class Sieve:
         counts, imported = self._store.counts(self._clock()), self._store.imported()
         form = self._form if self._form.generation == counts.rules_generation else self._read_rules()
         suspended = 0 if form.rules is None else form.rules.counts.suspended
-        return Stats.of(counts, profile=self._store.header.profile, version=CANONICAL_VERSION, imported=imported, rules_suspended=suspended)
+        unique = round(self._unique.sketch().count())
+        profile = self._store.header.profile
+        return Stats.of(counts, profile=profile, version=CANONICAL_VERSION, imported=imported, rules_suspended=suspended, unique=unique)
+
+    def unique(self, day: str | None = None) -> float:
+        """How many different URLs were offered (on one day, YYYY-MM-DD, UTC), about: right within 0.8 % in two of three cases. What a
+        worker met in its last ten seconds before it was killed may be missing."""
+        return self._unique.sketch(day).count()
+
+    def overlap(self, day: str, other: str) -> tuple[float, float]:
+        """(how many URLs were offered on both days, about; the standard error of that, as a number)."""
+        return self._unique.sketch(day).overlap(self._unique.sketch(other))
 
     def failed(self, *, site: str | None = None, reason: str | None = None) -> Iterator[Failed]:
         """The dead URLs (of one site; whose reason matches, where `*` stands for any text), read in slices."""
@@ -606,6 +621,7 @@ class Sieve:
 
     def close(self) -> None:
         """Twice is fine."""
+        self._unique.close()
         self._store.close()
 
     def __enter__(self) -> Sieve:

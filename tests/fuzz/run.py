@@ -28,7 +28,10 @@ def build(folder: Path, name: str, *extra: str) -> Path:
     sources = sorted(str(path) for folder in (HERE, KERNEL) for path in folder.glob("*.c") if path.name != "_core.c")
     compiler = os.environ.get("CC", "gcc")
     done = subprocess.run(
-        [compiler, *FLAGS, *extra, WRAPPED, f"-I{KERNEL}", *sources, "-o", str(program), "-lpthread", "-lm"], capture_output=True, text=True, check=False
+        [compiler, *FLAGS, *extra, WRAPPED, f"-I{KERNEL}", *sources, "-o", str(program), "-lpthread", "-lm"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{compiler} could not build the harness:\n{done.stderr}")

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -221,3 +222,15 @@ def test_doctor_says_what_it_finds_and_what_to_do(cli: Cli, pushed: Pushed) -> N
     findings = cli.on("doctor", "--json").objects
     assert {"level", "what", "advice"} == set(findings[0])
     assert json.loads(json.dumps(findings)) == findings
+
+
+def test_stats_estimate_different_urls_and_the_overlap_of_days(cli: Cli) -> None:
+    cli.on("push", stdin="".join(f"http://example.com/{i}\n" for i in range(200)))
+    (stats,) = cli.on("stats", "--json").objects
+    assert abs(stats["unique_estimate"] - 200) < 8
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    (told,) = cli.on("stats", "--json", "--overlap", today, "1999-01-01").objects
+    assert (0, 0) == (told["days"]["1999-01-01"], told["both"])
+    assert abs(told["days"][today] - 200) < 8
+    assert "standard_error" in cli.on("stats", "--overlap", today, today).out.decode()
+    assert 2 == cli.on("stats", "--overlap", today, "yesterday").status
