@@ -10,7 +10,7 @@ import pytest
 import urlsieve
 from sieve_lab import check_conservation, pages, states
 from urlsieve import ConfigError, LeaseLost, StoreCorrupt, StoreFull, StoreUnavailable, opening
-from urlsieve.stores.embedded import copies, merging
+from urlsieve.stores.embedded import disk, merging
 from urlsieve.stores.embedded.seen import manifest
 
 pytestmark = pytest.mark.crash
@@ -196,7 +196,7 @@ def test_no_room_for_a_copy_changes_nothing(fast_path, store, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(copies.shutil, "copyfile", full)
+    monkeypatch.setattr(disk, "copy", full)
     with urlsieve.open(store) as sieve:
         with pytest.raises(StoreFull):
             sieve.backup(fast_path / "copy")

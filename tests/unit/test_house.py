@@ -178,3 +178,33 @@ def test_no_link_between_the_pages_is_broken() -> None:
     links = [(page, target) for page in pages for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))]
     assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
     assert links
+
+
+#: What opens or changes files, by the names under which Python has it.
+_OF_OS = {
+    *("open", "write", "pwrite", "rename", "renames", "replace", "remove", "unlink", "link", "symlink", "mkdir", "makedirs", "rmdir"),
+    *("removedirs", "fsync", "fdatasync", "sync", "truncate", "ftruncate", "sendfile", "copy_file_range", "posix_fallocate", "utime"),
+}
+_OF_PATHS = {
+    *("open", "unlink", "rmdir", "mkdir", "touch", "write_bytes", "write_text", "symlink_to", "hardlink_to", "rename", "chmod"),
+}
+#: Calls of these names that are of other things: a run of a shelf, a file by its descriptor.
+_NO_FILES = {"self._shelf.open", "self.shelf.open", "shelf.open"}
+
+
+def file_operations(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            holder, _, called = name.rpartition(".")
+            plain = name == "open" or (holder == "os" and called in _OF_OS) or holder in {"shutil", "mmap", "tempfile"}
+            if plain or (holder not in {"", "os", "disk"} and called in _OF_PATHS and name not in _NO_FILES):
+                yield name
+
+
+def test_only_one_module_of_the_embedded_store_changes_files() -> None:
+    """The tests of power cuts say what it does, and a reader finds there what is durable when."""
+    place = PACKAGE / "stores" / "embedded"
+    found = {path.name: sorted(file_operations(tree)) for path, tree in sources() if path.parent == place}
+    assert found.pop("disk.py")
+    assert {name: [] for name in found} == found

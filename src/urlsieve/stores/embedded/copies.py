@@ -8,7 +8,6 @@ were given after the copy was made are refused.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable
-from urlsieve.stores.embedded import files, imported
+from urlsieve.stores.embedded import disk, files, imported
 from urlsieve.stores.embedded.files import FairLock, FileLock
 from urlsieve.stores.embedded.ledger import scalar, translate
 from urlsieve.stores.embedded.making import check_file, check_whole, read_header, shelf_of
@@ -33,10 +32,10 @@ def backup(directory: Path, place: Path) -> None:
     try:
         with _in_words(directory, place):
             _copy(directory, new)
-            os.replace(new, place)  # also over an empty folder
-            files.sync(place.parent)
+            disk.move(new, place)  # also over an empty folder
+            disk.sync(place.parent)
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        disk.remove_tree(new, anyway=True)
 
 
 def restore(source: Path, directory: Path, *, force: bool) -> None:
@@ -60,7 +59,7 @@ def restore(source: Path, directory: Path, *, force: bool) -> None:
             _raise_epoch(new / files.LEDGER, directory / files.LEDGER if there else None)
             _put(new, directory, there)
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        disk.remove_tree(new, anyway=True)
         lock.release()
         lock.close()
 
@@ -104,7 +103,7 @@ def _in_words(source: Path, place: Path) -> Iterator[None]:
 def _copy(directory: Path, new: Path) -> None:
     """A store's folder as of one moment, all of it durable. Its runs get names of their own: whoever still has a store open that this
     one replaces may remove those that it merges."""
-    new.mkdir()
+    disk.make_new_folder(new)
     idle = _is_idle_and_read_only(directory)
     mode = "mode=ro&immutable=1" if idle else "mode=rw"  # else SQLite needs files beside it
     with closing(sqlite3.connect(f"file:{_quoted(directory / files.LEDGER)}?{mode}", uri=True, timeout=PATIENCE)) as db:
@@ -113,7 +112,7 @@ def _copy(directory: Path, new: Path) -> None:
         no_merge = nullcontext() if idle else _no_merge(directory, shelf_of(header, directory).alone)
         with no_merge, closing(sqlite3.connect(new / files.LEDGER)) as copy:
             db.backup(copy)
-            (new / files.RUNS).mkdir()
+            disk.make_new_folder(new / files.RUNS)
             for run in manifest(copy):
                 name = _copy_run(directory, run.name, new, shelf_of(header, new))
                 copy.execute("UPDATE run SET name = ? WHERE seq = ?", (name, run.seq))
@@ -123,14 +122,14 @@ def _copy(directory: Path, new: Path) -> None:
             copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
             copy.commit()
     for path in (new / files.LEDGER, new / files.RUNS, new):
-        files.sync(path)
+        disk.sync(path)
 
 
 def _copy_run(directory: Path, name: str, new: Path, shelf: Shelf, suffix: str = RUN) -> str:
     """Under a fresh name, read again as a whole: a damaged one must be told when a copy is made, not when it is needed."""
     fresh = fresh_name(suffix)
     try:
-        shutil.copyfile(directory / files.RUNS / name, new / files.RUNS / fresh)
+        disk.copy(directory / files.RUNS / name, new / files.RUNS / fresh)
     except FileNotFoundError as error:
         raise StoreCorrupt(f"the run {name} of {directory} is missing: the store is damaged; run verify") from error
     try:
@@ -139,7 +138,6 @@ def _copy_run(directory: Path, name: str, new: Path, shelf: Shelf, suffix: str =
         damaged = True
     if damaged:
         raise StoreCorrupt(f"the run {name} of {directory} is damaged: nothing was copied; run verify, use another backup")
-    files.sync(new / files.RUNS / fresh)
     return fresh
 
 
@@ -185,17 +183,17 @@ def _raise_epoch(copy: Path, replaced: Path | None) -> None:
 
 def _put(new: Path, directory: Path, there: bool) -> None:
     """Runs first, under names that nobody else has; then the locks, so that whoever has the store open notices; then the ledger."""
-    (directory / files.RUNS).mkdir(exist_ok=True)
+    disk.make_folder(directory / files.RUNS)
     for run in sorted((new / files.RUNS).iterdir()):
-        os.replace(run, directory / files.RUNS / run.name)
-    files.sync(directory / files.RUNS)
+        disk.move(run, directory / files.RUNS / run.name)
+    disk.sync(directory / files.RUNS)
     if not there:
         files.publish(new / files.LEDGER, directory)
         return
     with ExitStack() as held:
         _replace_locks(new, directory, held)
         for suffix in ("-wal", "-shm"):
-            (directory / f"{files.LEDGER}{suffix}").unlink(missing_ok=True)
+            disk.remove(directory / f"{files.LEDGER}{suffix}")
         _replace_locks(new, directory, held)  # who came in between has a log that is gone now, and is told too
         files.publish(new / files.LEDGER, directory)
 
@@ -206,4 +204,4 @@ def _replace_locks(new: Path, directory: Path, held: ExitStack) -> None:
     held.callback(lock.close)
     lock.acquire(1.0)
     for name in files.LOCKS:
-        os.replace(new / name, directory / name)
+        disk.move(new / name, directory / name)

@@ -6,13 +6,13 @@ import contextlib
 import errno
 import fcntl
 import os
-import shutil
 import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
 from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
+from urlsieve.stores.embedded import disk
 
 LEDGER = "ledger.db"
 RUNS = "runs"
@@ -70,7 +70,7 @@ def locate(path: Path, *, create: bool) -> bool:
     if leftover:
         raise StoreMismatch(f"{path} is not empty and not a store (it has {leftover[0]}): name an empty or a new directory", "address")
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(path)
     except OSError as error:
         raise StoreUnavailable(f"cannot make the store's directory {path}: {error.strerror}") from error
     return False
@@ -87,9 +87,9 @@ def remove_leftovers(directory: Path) -> None:
     """Of creations and restores that were killed. The caller has the lock."""
     for path in directory.glob(f"{NEW}*"):
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            disk.remove_tree(path)
         else:
-            path.unlink(missing_ok=True)
+            disk.remove(path)
 
 
 def refuse_network(path: Path) -> None:
@@ -131,19 +131,10 @@ def findings(directory: Path) -> list[tuple[str, str, str]]:
 
 def publish(new: Path, directory: Path) -> None:
     """A file made aside becomes the ledger: durable first, then named, then the names of it and of its directory durable."""
-    sync(new)
-    os.replace(new, directory / LEDGER)
-    sync(directory)
-    sync(directory.resolve().parent)
-
-
-def sync(path: Path) -> None:
-    """The file's bytes, or the folder's names, are durable when this returns."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    disk.sync(new)
+    disk.move(new, directory / LEDGER)
+    disk.sync(directory)
+    disk.sync(directory.resolve().parent)
 
 
 class FairLock:
@@ -165,7 +156,7 @@ class FairLock:
         self._give_way_until = 0.0
         try:
             for name in LOCKS:
-                self._fds.append(os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+                self._fds.append(disk.open_lock(directory / name))
         except OSError as error:
             self.close()
             raise StoreUnavailable(f"cannot write in the store's directory {directory}: {error.strerror}") from error
@@ -248,7 +239,7 @@ class FileLock:
     @classmethod
     def taken(cls, path: Path) -> FileLock | None:
         """None: another process (or another opener in this one) has it."""
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = disk.open_lock(path)
         if FairLock._try(fd):
             return cls(fd)
         os.close(fd)

@@ -13,7 +13,7 @@ from pathlib import Path
 from urlsieve._kernel._core import siphash24
 from urlsieve.errors import StoreCorrupt, StoreMismatch, StoreUnavailable
 from urlsieve.model import Header, Policy
-from urlsieve.stores.embedded import files
+from urlsieve.stores.embedded import disk, files
 from urlsieve.stores.embedded.ledger import PAGE_SIZE, scalar, translate
 from urlsieve.stores.embedded.runs import RUN, Folder, Memory, Shelf
 
@@ -80,8 +80,7 @@ def make(directory: Path, header: Header, policy: Policy) -> None:
 def schema_of(ledger: Path) -> int:
     """Whose file it is and of which version, from its first 100 bytes, before SQLite may touch it. StoreMismatch if it is newer."""
     try:
-        with ledger.open("rb") as file:
-            head = file.read(100)
+        head = disk.head(ledger, 100)
     except OSError as error:
         raise StoreUnavailable(f"cannot read {ledger}: {error.strerror}") from error
     if len(head) < 100 or not head.startswith(b"SQLite format 3\0") or int.from_bytes(head[68:72], "big") != APPLICATION_ID:

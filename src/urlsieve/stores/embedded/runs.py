@@ -6,8 +6,6 @@ A run is written aside, synced, renamed, and its folder synced, before anything 
 
 from __future__ import annotations
 
-import mmap
-import os
 import secrets
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,7 +14,8 @@ from typing import NamedTuple, Protocol
 
 from urlsieve._kernel._core import Run, RunWriter, merge_records
 from urlsieve.errors import StoreCorrupt, StoreUnavailable
-from urlsieve.stores.embedded.files import FileLock, sync
+from urlsieve.stores.embedded import disk
+from urlsieve.stores.embedded.files import FileLock
 
 FIRST = bytes(16)
 #: How the names of files end: of the seen set's runs, and of imported levels, which are runs too and lie in the same folder.
@@ -63,6 +62,12 @@ def fresh_name(suffix: str = RUN) -> str:
     return f"{secrets.token_hex(8)}{suffix}"
 
 
+def _bytes_of(writer: RunWriter, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        yield writer.add(block)
+    yield writer.finish()
+
+
 class Folder:
     """Runs as files."""
 
@@ -71,8 +76,7 @@ class Folder:
 
     def open(self, name: str) -> Run:
         try:
-            with (self._place / name).open("rb") as file:
-                return Run(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), owner=self._owner)
+            return Run(disk.mapped(self._place / name), owner=self._owner)
         except ValueError as error:
             raise damaged(self._place / name, error) from error
         except (FileNotFoundError, NotADirectoryError):
@@ -81,30 +85,23 @@ class Folder:
             raise StoreUnavailable(f"cannot read the run {self._place / name}: {error.strerror}") from error
 
     def write(self, blocks: Iterable[bytes]) -> Made:
-        self._place.mkdir(exist_ok=True)
+        disk.make_folder(self._place)
         name = fresh_name(self._suffix)
         new = self._place / f"new-{name}"
         writer = RunWriter(owner=self._owner)
         try:
-            with new.open("xb") as file:
-                for block in blocks:
-                    file.write(writer.add(block))
-                file.write(writer.finish())
-                file.flush()
-                os.fsync(file.fileno())
-                size = file.tell()
-            os.replace(new, self._place / name)
-            sync(self._place)
-            sync(self._place.parent)
+            size = disk.write_new(new, _bytes_of(writer, blocks))
+            disk.move(new, self._place / name)
+            disk.sync(self._place)
+            disk.sync(self._place.parent)  # who made the folder may have been killed before that
         except BaseException:
-            new.unlink(missing_ok=True)
-            (self._place / name).unlink(missing_ok=True)
+            self.remove([new.name, name])
             raise
         return Made(name, writer.count, size)
 
     def remove(self, names: Iterable[str]) -> None:
         for name in names:
-            (self._place / name).unlink(missing_ok=True)
+            disk.remove(self._place / name)
 
     def strays(self, named: Collection[str]) -> list[str]:
         if not self._place.is_dir():
@@ -112,7 +109,7 @@ class Folder:
         return sorted(entry.name for entry in self._place.iterdir() if entry.name.endswith(self._suffix) and entry.name not in named)
 
     def alone(self, what: str = "merge") -> FileLock | None:
-        self._place.mkdir(exist_ok=True)
+        disk.make_folder(self._place)
         return FileLock.taken(self._place / f"{what}.lock")
 
 
