@@ -187,6 +187,7 @@ class Stats:
     oldest_sampled: bool
     epoch: int
     generation: int = 0
+    budgets: Mapping[str, Any] | None = None  # of job and day, where the rules have limits: {"job": {"pages": …, "pages_limit": …}}
 
     @classmethod
     def of(

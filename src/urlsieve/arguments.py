@@ -104,6 +104,7 @@ def checked(outcome: object) -> Outcome:
         raise ConfigError(f"an Outcome is expected, not {type(outcome).__name__}")
     checks.choice("kind", outcome.kind, _KINDS)
     checks.optional("status", outcome.status, whole=True, least=0)
+    checks.optional("size", outcome.size, whole=True, least=0)
     for field in ("retry_after", "elapsed", "not_before", "group_until"):
         checks.optional(field, getattr(outcome, field))
     if outcome.kind in ("fail", "skip") and (not isinstance(outcome.reason, str) or not outcome.reason):

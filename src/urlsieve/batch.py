@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urlsieve import checks
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.errors import ConfigError
-from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Columns, Earlier, Example, OfferRow, Offers, URLItem, Verdict
+from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Budget, Columns, Earlier, Example, OfferRow, Offers, URLItem, Verdict
 
 if TYPE_CHECKING:
     from urlsieve.canon.scope import Scope
@@ -79,6 +79,8 @@ class Form(Protocol):
     def former(self) -> Sequence[object]: ...
     @property
     def scope(self) -> Scope | None: ...
+    @property
+    def limited(self) -> Scope | None: ...
     def earlier(
         self, keys: Keys, texts: Sequence[str | bytes], base: str | None, variants: list[bytes] | None
     ) -> dict[int, tuple[Earlier, ...]]: ...
@@ -126,7 +128,12 @@ def prepare(urls: list[str | bytes | URLItem], defaults: Defaults, form: Form, *
         rows = lambda at: source.rows([index[i] for i in at])  # noqa: E731
         columns = None if items else lambda at: source.columns([index[i] for i in at])
     examples = _examples(refused, texts, items, defaults) if refused else ()
-    offers = Offers(fingerprints, rows, rejected, columns, lambda at: [keys.site(index[i]) for i in at], earlier, examples=examples)
+    limits = None
+    if judged and form.limited is not None:
+        limits_of, at_of = form.limited.limits, index
+        limits = lambda at: limits_of(keys[at_of[at]] or "")  # noqa: E731
+    sites = lambda at: [keys.site(index[i]) for i in at]  # noqa: E731
+    offers = Offers(fingerprints, rows, rejected, columns, sites, earlier, limits=limits, examples=examples)
     return Prepared(len(texts), offers, index, refused, form.generation, Source(keys, base, variants))
 
 
@@ -306,8 +313,13 @@ def merge(parts: list[Prepared]) -> Offers:
         pairs = (sources[i] for i in at)
         return [name for part, i in pairs if part.offers.sites is not None for name in part.offers.sites([i])]
 
+    def limits(at: int) -> Mapping[str, Budget]:
+        part, i = sources[at]
+        return {} if part.offers.limits is None else part.offers.limits(i)
+
     prints = b"".join(part.offers.fingerprints for part in parts)
-    return Offers(prints, rows, rejected, None, sites, earlier, frozenset(elsewhere), examples)
+    limited = limits if any(part.offers.limits is not None for part in parts) else None
+    return Offers(prints, rows, rejected, None, sites, earlier, frozenset(elsewhere), limited, examples)
 
 
 def spread(parts: Sequence[Prepared], answers: bytes) -> list[bytes]:

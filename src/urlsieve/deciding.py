@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from urlsieve.batch import Prepared
 from urlsieve.errors import StoreUnavailable
+from urlsieve.frontier.budget import cost
 from urlsieve.frontier.outcome import Kind, classify
 from urlsieve.frontier.settle import decide, decide_clean
 from urlsieve.model import Change, Health, HealthChange, Lease, OfferRow, Outcome, Row, Settled, State
@@ -27,11 +28,12 @@ def settle(
     targets: Targets,
     reload: Callable[[], object],
     witnessed: Sequence[Witnessed] = (),
+    metered: bool = False,
 ) -> list[Settled]:
     """One step; in order. A token given twice, or not current, is lost. reload: the rules may have changed, and with them what redirect
-    targets are called."""
+    targets are called. metered: pages and bytes have budgets."""
     tokens = [ticket if isinstance(ticket, str) else ticket.token for ticket in tickets]
-    answers = _try_clean(store, tickets, outcomes, now, witnessed)
+    answers = _try_clean(store, tickets, outcomes, now, witnessed, metered)
     if answers is None:
         answers = [None] * len(tickets)
     else:
@@ -42,7 +44,7 @@ def settle(
         if not open_ones:
             return [answer for answer in answers if answer is not None]
         theirs = [outcomes[i] for i in open_ones]
-        decided = _try(store, [tokens[i] for i in open_ones], theirs, now, [chances[i] for i in open_ones], targets, witnessed)
+        decided = _try(store, [tokens[i] for i in open_ones], theirs, now, [chances[i] for i in open_ones], targets, witnessed, metered)
         witnessed = ()
         for i, settled in zip(open_ones, decided, strict=True):
             answers[i] = settled
@@ -53,7 +55,7 @@ def settle(
 
 
 def _try_clean(
-    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float, witnessed: Sequence[Witnessed]
+    store: Store, tickets: list[Lease | str], outcomes: list[Outcome], now: float, witnessed: Sequence[Witnessed], metered: bool
 ) -> list[Settled | None] | None:
     """Pages that were simply fetched, of groups where nothing is wrong: one step without loading. None: it is not so simple."""
     policy = store.policy(fresh=False)
@@ -67,7 +69,7 @@ def _try_clean(
             clean = decide_clean(outcome, policy=policy, now=now)
             if clean is None:
                 return None
-            plan = plans[id(outcome)] = clean[0][1:], clean[1]
+            plan = plans[id(outcome)] = (_paid(clean[0], outcome) if metered else clean[0])[1:], clean[1]
         changes.append(Change._make((ticket.token, *plan[0])))
     flags = store.settle(changes, (), now, clean=True, witnessed=witnessed)
     done = State.DONE.name.lower()
@@ -89,6 +91,7 @@ def _try(
     chance: list[float],
     targets: Targets,
     witnessed: Sequence[Witnessed],
+    metered: bool,
 ) -> list[Settled | None]:
     rows, groups = store.load(tokens, whole=any(map(_needs_url, {id(outcome): outcome for outcome in outcomes}.values())))
     policy = store.policy(fresh=False)
@@ -107,7 +110,7 @@ def _try(
         if decision.health is not group.health:
             health[row.group_id] = decision.health
         places[i] = len(changes)
-        change = decision.change
+        change = _paid(decision.change, outcome) if metered else decision.change
         if outcome.redirects or outcome.final_url:
             change, under = _with_targets(change, row, outcome, targets)
             generation = under if generation is None or (under is not None and under < generation) else generation
@@ -127,6 +130,11 @@ def _try(
         else:
             answers.append(Settled(token, changes[at].state.name.lower(), words[at], changes[at].due))
     return answers
+
+
+def _paid(change: Change, outcome: Outcome) -> Change:
+    pages, size = cost(outcome)
+    return change._replace(pages=pages, size=size)
 
 
 def _needs_url(outcome: Outcome) -> bool:

@@ -17,8 +17,8 @@ def grouping(header: Header) -> Callable[[str], str]:
 
 
 def domains(suffixes: str) -> Callable[[str], str]:
-    """From a site or group to what all of one registrable domain share, under a pinned list; an address or a bare name stands for itself,
-    without its port."""
+    """From a site or group to what all of one registrable domain share, under a pinned list ("": the bundled one); an address or a bare
+    name stands for itself, without its port."""
     return _domains(suffixes, True)
 
 
@@ -26,7 +26,7 @@ def domains(suffixes: str) -> Callable[[str], str]:
 def _domains(suffixes: str, without_port: bool) -> Callable[[str], str]:
     from urlsieve.canon import registrable_domain
 
-    listed = _listed(suffixes)
+    listed = _listed(suffixes) if suffixes else None
 
     @lru_cache(maxsize=65_536)
     def domain(host: str) -> str:

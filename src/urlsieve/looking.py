@@ -8,11 +8,12 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from urlsieve import checks
+from urlsieve import checks, spending
 from urlsieve.answers import Finding, Rejected, Why
 from urlsieve.batch import readable
 from urlsieve.canon import Canonicalizer
 from urlsieve.errors import ConfigError, InvalidURL, mask_userinfo
+from urlsieve.frontier.budget import NEVER, SPENT, again_at
 from urlsieve.frontier.health import is_half_open
 from urlsieve.model import LONGEST_EXAMPLE, EntryInfo, GroupRow, Policy, Refused, SiteRow, State
 from urlsieve.stores.protocol import Store
@@ -81,7 +82,9 @@ def why(store: Store, form: Form, subject: str, now: float) -> Why:
             named = store.group(name, canonicalizer.name_hash(name), counted=True)
         if named is None:
             return Why(subject, ("empty",), ("nothing of it was ever queued",))
-        return _with_others(_of_group(store, named, subject, now), store.site(subject, canonicalizer.name_hash(subject)))
+        number = canonicalizer.name_hash(site.site(0)) if not site.rejected else 0
+        units = () if site.rejected else spending.spent_of(store, form, site[0] or "", site.site(0), number, now)
+        return _with_others(_of_group(store, named, subject, now, units), store.site(subject, canonicalizer.name_hash(subject)))
     keys = canonicalizer.canonicalize_many([subject])
     if keys.rejected:
         raise InvalidURL(keys.reasons[0] or "invalid", subject)
@@ -89,13 +92,16 @@ def why(store: Store, form: Form, subject: str, now: float) -> Why:
     info = store.info(keys.site(0), keys.fingerprints)
     if info.state == "unseen" and form.scope is not None and (out := form.scope.verdict(keys[0] or "")) is not None:
         return Why(subject, ("unseen", "scope"), ("never seen", f"the rules leave it out ({out})"))
+    units = spending.spent_of(store, form, keys[0] or "", keys.site(0), canonicalizer.name_hash(keys.site(0)), now)
+    if info.state == "delayed" and units and (info.reason or "").startswith(SPENT):
+        return Why(subject, ("delayed", "budget"), (_budget_sentence(units, now),), _until(units, now))
     if info.state != "pending":
         return Why(subject, (info.state,), (_state_sentence(info, now),), info.due if info.state == "delayed" else info.deadline)
     name = info.group or group_of(keys.host(0))
     row = store.group(name, canonicalizer.name_hash(name), counted=True)
     if row is None:
         return Why(subject, ("empty",), ("it has just been forgotten",))
-    answer = _of_group(store, row, subject, now)
+    answer = _of_group(store, row, subject, now, units)
     ahead = info.ahead or 0
     if not ahead:
         return answer
@@ -124,7 +130,18 @@ def _state_sentence(info: EntryInfo, now: float) -> str:
     return {"done": "done", "known": "known from an import, never queued", "unseen": "never seen"}[info.state]
 
 
-def _of_group(store: Store, row: GroupRow, subject: str, now: float) -> Why:
+def _until(units: tuple[str, ...], now: float) -> float | None:
+    at = again_at(units, now)
+    return None if at >= NEVER else at
+
+
+def _budget_sentence(units: tuple[str, ...], now: float) -> str:
+    at = _until(units, now)
+    wakes = "until the rules change" if at is None else f"for {at - now:.0f} s more, until the next day (UTC)"
+    return f"the budget of the {' and the '.join(units)} is spent {wakes}"
+
+
+def _of_group(store: Store, row: GroupRow, subject: str, now: float, units: tuple[str, ...] = ()) -> Why:
     """Every reason that holds, the strongest first."""
     policy = store.policy()
     health = row.health
@@ -139,7 +156,9 @@ def _of_group(store: Store, row: GroupRow, subject: str, now: float) -> Why:
         concurrency = 1
     if concurrency is not None and row.leased >= concurrency:
         found.append(("in_flight", f"{row.leased} of {concurrency} leases of {row.name} are out", None))
-    if row.next_turn > now:
+    if units:
+        found.append(("budget", _budget_sentence(units, now), _until(units, now)))
+    elif row.next_turn > now:
         found.append(("turn", f"the next turn of {row.name} is in {row.next_turn - now:.1f} s", row.next_turn))
     if not row.pending:
         found.append(("empty", f"nothing of {row.name} is pending" + (f", {row.leased} out" if row.leased else ""), None))

@@ -166,6 +166,7 @@ class Offers:
     sites: Callable[[Sequence[int]], list[str]] | None = None  # only their sites: what a sharded store needs to find a fingerprint
     earlier: Mapping[int, tuple[Earlier, ...]] = field(default_factory=dict)
     elsewhere: frozenset[int] = frozenset()
+    limits: Callable[[int], Mapping[str, Budget]] | None = None  # of a position, by unit: site, domain, job, day
     examples: Sequence[Example] = ()  # of the rejected, at most MOST_EXAMPLES, cut already
 
 
@@ -275,6 +276,8 @@ class Change(NamedTuple):
     counted: str | None = None  # name under which a skip is counted
     next_turn: float = 0.0  # the group's turn is not before this
     again: float | None = None  # the row's, as the decision saw it: compared, like the token
+    pages: int = 0  # used of the budgets of its site, domain, job and day
+    size: int = 0  # bytes
     targets: tuple[tuple[bytes, OfferRow], ...] = ()  # redirect targets: entries of their own, done
 
 
@@ -331,6 +334,7 @@ class Outcome:
     signature: Any = None
     etag: str | None = None
     last_modified: str | None = None
+    size: int | None = None  # bytes fetched: they count where there are budgets
     not_before: float | None = None
     group_until: float | None = None
 
@@ -372,6 +376,7 @@ class GroupRow:
     pending: int | None  # None where it was not counted
     tops: tuple[int | None, int | None, int | None]
     health: Health
+    asleep: str | None = None  # why its next turn is late; None also where nobody asked for that
 
 
 @dataclass(frozen=True, slots=True)

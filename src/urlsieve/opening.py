@@ -232,7 +232,7 @@ def _suffixes() -> str:
 def _embedded(place: str, *, header: Header, policy: Policy, create: bool, durable: bool) -> Any:
     from urlsieve.stores.embedded import EmbeddedStore
 
-    return EmbeddedStore.bind(place, header=header, policy=policy, create=create, durable=durable)
+    return EmbeddedStore.bind(place, header=header, policy=policy, domains=domains, create=create, durable=durable)
 
 
 def _redis(

@@ -56,6 +56,11 @@ class Form:
         """What is wanted at all; None: everything."""
         return self.rules.scope if self.rules is not None and self.rules.scope.narrows else None
 
+    @property
+    def limited(self) -> Scope | None:
+        """What says the limits; None: there are none."""
+        return self.rules.scope if self.rules is not None and self.rules.scope.limits_any else None
+
     def earlier(
         self, keys: Keys, texts: Sequence[str | bytes], base: str | None, variants: list[bytes] | None
     ) -> dict[int, tuple[Earlier, ...]]:
@@ -115,6 +120,8 @@ def finished(store: Store) -> Form:
     if not ruled.swept:
         store.sweep_rules(_sweep(store.header, book_of(store, ruled)), ruled.generation)
     form = form_of(store.header, ruled, store.address)
+    if form.limited is not None:
+        store.reckon()
     levels = store.imported()
     return replace(form, levels=tuple(levels)) if levels else form
 

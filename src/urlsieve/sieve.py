@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, probing, ruling, witnessing
+from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, probing, ruling, spending, witnessing
 from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, overlaid, prepare, readable, slices, spread
@@ -20,7 +20,7 @@ from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Level, Mode, Offer
 from urlsieve.moving import arriving, leaving
 from urlsieve.ruling import Applied
 from urlsieve.sites import GroupHandle, SiteHandle
-from urlsieve.stores.protocol import Offered, StaleRules, Store, Witnessed
+from urlsieve.stores.protocol import Leased, Offered, StaleRules, Store, Witnessed
 from urlsieve.unique import Unique
 
 if TYPE_CHECKING:
@@ -167,7 +167,15 @@ class Sieve:
         names = None if groups is None else arguments.names(groups)
         ids = [self.canonicalizer.name_hash(name) for name in names] if names else ()
         now = self._clock()
-        given = self._store.lease(limit, float(lease), now, chance=self._random(8), groups=names, group_ids=ids)
+
+        def take(many: int) -> Leased:
+            return self._store.lease(many, float(lease), now, chance=self._random(8), groups=names, group_ids=ids)
+
+        given = spending.whole_job(self._store, self._form, now) or take(limit)
+        if given.generation > self._form.generation:
+            self._read_rules()
+        if self._form.limited is not None and self._form.limited.meters:
+            given = spending.within(self._store, self._form, limit, take, given, now)
         keys = self.canonicalizer.canonicalize_many([as_given(row.url) for row in given.rows])
         return Leases((lease_of(row, keys[i]) for i, row in enumerate(given.rows)), given.next_at)
 
@@ -201,9 +209,10 @@ class Sieve:
         etag: str | None = None,
         last_modified: str | None = None,
         elapsed: float | None = None,
+        size: int | None = None,
     ) -> Any:
         """Fetched. Links are accepted first, then the lease is settled; redirect hops and the final URL become entries of their own,
-        done. An error status acts as `fail`."""
+        done. An error status acts as `fail`. size: bytes fetched, for the rules' budgets."""
         outcome = Outcome(
             "done",
             status=status,
@@ -214,6 +223,7 @@ class Sieve:
             etag=etag,
             last_modified=last_modified,
             elapsed=elapsed,
+            size=size,
         )
         return self._settle_same(lease, outcome)
 
@@ -225,9 +235,10 @@ class Sieve:
         status: int | None = None,
         retry_after: float | None = None,
         elapsed: float | None = None,
+        size: int | None = None,
     ) -> Any:
         """Not fetched. Delayed with backoff and dead after max_attempts, or as the status says; retry_after (seconds) blocks the group."""
-        return self._settle_same(lease, Outcome("fail", reason=reason, status=status, retry_after=retry_after, elapsed=elapsed))
+        return self._settle_same(lease, Outcome("fail", reason=reason, status=status, retry_after=retry_after, elapsed=elapsed, size=size))
 
     def skip(self, lease: Ticket | Sequence[Ticket], reason: str) -> Any:
         """Not for us (robots, type, size): done, counted under its reason; can be offered again."""
@@ -266,6 +277,7 @@ class Sieve:
             targets=self._targets,
             reload=self._reload_rules,
             witnessed=self._witnessed(pairs),
+            metered=self._form.limited is not None and self._form.limited.meters,
         )
 
     def _witnessed(self, pairs: list[tuple[Ticket, Outcome]]) -> list[Witnessed]:
@@ -373,7 +385,8 @@ class Sieve:
         suspended = 0 if form.rules is None else form.rules.counts.suspended
         unique = round(self._unique.sketch().count())
         profile = self._store.header.profile
-        return Stats.of(counts, profile=profile, version=CANONICAL_VERSION, imported=imported, rules_suspended=suspended, unique=unique)
+        stats = Stats.of(counts, profile=profile, version=CANONICAL_VERSION, imported=imported, rules_suspended=suspended, unique=unique)
+        return replace(stats, budgets=spending.shown(self._store, form, self._clock()))
 
     def unique(self, day: str | None = None) -> float:
         """How many different URLs were offered (on one day, YYYY-MM-DD, UTC), about: right within 0.8 % in two of three cases. What a

@@ -28,6 +28,19 @@ class Scope:
         self._host_of = lru_cache(maxsize=65_536)(self._of_host)
         self.narrows = any(replace(bounds, limits=(), traps=()) != _NO_BOUNDS for bounds in every)
         """Whether there is anything that `verdict` refuses."""
+        own = [rule for those in self._by_host.values() for rule in those if rule.scope is not None and rule.scope.limits]
+        self._limited = [*job.limits, *(pair for rule in own if rule.scope is not None for pair in rule.scope.limits)]
+        self.limits_any = bool(self._limited)
+        """Whether there is any limit."""
+        self.meters = any(budget.pages is not None or budget.bytes is not None for _, budget in self._limited)
+        """Whether pages or bytes are limited."""
+        self.wide = any(unit in ("job", "day") for unit, _ in self._limited)
+        """Whether the job or its day has a limit."""
+        self.has_own = bool(own)
+        """Whether a rule has limits of its own."""
+        self.for_all = {} if own else {unit: budget for unit, budget in job.limits if unit in ("job", "day")}
+        """Limits of job and day that are the same for every URL."""
+        self._uneven = [rule for rule in own if rule.path is not None]
 
     def verdict(self, key: str, depth: int = 0) -> str | None:
         """None: in scope; "scope": the job does not want this host, path or extension; "rule": the site's own rule does not; "depth":
@@ -53,6 +66,11 @@ class Scope:
         for unit, budget in own.limits if own is not None else ():
             found[unit] = _over(found.get(unit, Budget()), budget)
         return found
+
+    def is_uniform(self, site: str) -> bool:
+        """Whether all URLs of a site (host[:port]) have the same limits."""
+        host = _parts(f"http://{site}/")[0]
+        return not any(rule.covers(host) for rule in self._uneven)
 
     def _of_host(self, host: str) -> tuple[bool, tuple[Rule, ...]]:
         """Whether the job wants it, and the rules with a scope that cover it, the more specific first."""

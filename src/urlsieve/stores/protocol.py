@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from urlsieve.errors import ConfigError
+from urlsieve.frontier.budget import Usage
 from urlsieve.model import (
     Change,
     Counts,
@@ -48,6 +49,7 @@ class Leased(NamedTuple):
     rows: list[Row]
     next_at: float | None
     reaped: int = 0
+    generation: int = 0  # of the store's rules
 
 
 class Ruled(NamedTuple):
@@ -150,10 +152,20 @@ class Store(Protocol):
         - AGAIN: done or dead becomes pending (or delayed until `due`) with a new count of attempts; a leased one returns after it is
           settled; one that was never seen is taken as new, one pending or delayed is lifted like RAISE.
         - MARK_DONE / MARK_KNOWN: not seen becomes done (accepted) or known, never queued.
-        - FULL above the high-water mark, LIMIT above a site's limit: not marked seen.
+        - FULL above the high-water mark, LIMIT above a site's limit: not marked seen. With `limits`, in a store that reckons, LIMIT and
+          BUDGET as `frontier.budget.refusal` says of each that would be accepted for the first time, one after the other; in a sharded
+          store the job's and the day's other shards are as they were before the call.
         - One that is seen under an `earlier` fingerprint only is that entry in all of this; its own is marked as known. One that is seen
           `elsewhere` only is marked as known, and SEEN.
         """
+
+    def reckon(self) -> None:
+        """From now on what is used up of sites, domains, job and day is counted, by everybody; what sites have accepted already is
+        counted once. Pages and bytes count from now on. Repeating it is harmless and cheap."""
+
+    def used(self, sites: Mapping[str, int], now: float, *, whole: bool = True) -> Usage:
+        """What is used up, with that of these sites (name → id) and their domains. In a sharded store the job's and the day's are read
+        shard by shard; not `whole`: nobody looks at these."""
 
     def contains(self, offers: Offers, generation: int | None = None) -> bytes:
         """One flag per offer: 1 seen, also under an earlier fingerprint or elsewhere. Writes nothing. StaleRules: the fingerprints were
@@ -189,8 +201,10 @@ class Store(Protocol):
         """Compare-and-set each change on its token: APPLIED, LOST, or OUTDATED: not done, load and decide it again, because a group's
         version, a row's `again` or the policy differs, because with `clean` a group turned out to have a delay of its own, failures or a
         block, or because redirect targets were named under rules of an older `generation`. The changes of one shard are outdated together
-        or not at all; a store without shards is one shard. Redirect targets may be recorded although the change itself is lost or
-        outdated, and so may `witnessed`, which is kept as long as there is room (see `evidence`)."""
+        or not at all; a store without shards is one shard. In a store that reckons, a change's pages and bytes count for its site,
+        domain, job and day. A reason with PENDING: the group sleeps until `next_turn` for a spent budget. Redirect targets may be
+        recorded although the change itself is lost or outdated, and so may `witnessed`, which is kept as long as there is room (see
+        `evidence`)."""
 
     def evidence(self, least: float = 0.0) -> Iterator[Evidence]:
         """What was witnessed, of each part that is at least so full (0 … 1, of its `most`) and has some. When a part is full its older half
@@ -237,7 +251,8 @@ class Store(Protocol):
         it offers anything under them."""
 
     def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
-        """Compare-and-set on the generation, which grows by one; None: it is another than `expected`, nothing was done.
+        """Compare-and-set on the generation, which grows by one; None: it is another than `expected`, nothing was done. Groups and URLs
+        that sleep for a spent budget wake.
 
         With `sweep`, in the same step (in a sharded store: before anything is accepted under the new rules): of every site that it
         covers, entries whose text gives another fingerprint move to it, with their state. Of two that become one a leased one stays, else

@@ -18,6 +18,7 @@ FIELDS = {
     "etag": "text",
     "last_modified": "text",
     "elapsed": "number",
+    "size": "size",
     "title": "text",
     "published": "text",
     "body": "text",
@@ -58,6 +59,7 @@ def _act(sieve: Sieve, batch: list[Record]) -> list[Record]:
                 last_modified=record.get("last_modified"),
                 signature=record.get("signature"),
                 elapsed=record.get("elapsed"),
+                size=record.get("size"),
             ),
         )
         for record in batch

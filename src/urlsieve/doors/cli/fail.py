@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from urlsieve.doors.cli.records import Record
     from urlsieve.sieve import Sieve
 
-FIELDS = {"reason": "text", "status": "status", "retry_after": "number", "elapsed": "number"}
+FIELDS = {"reason": "text", "status": "status", "retry_after": "number", "elapsed": "number", "size": "size"}
 REQUIRED = ("reason",)
 
 

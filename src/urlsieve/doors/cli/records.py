@@ -31,6 +31,7 @@ LONGEST = 64 << 20  # a record may hold a page
 _KINDS = {
     "text": "a string",
     "status": "an HTTP status (0 to 999)",
+    "size": "a whole number of bytes",
     "number": "a number",
     "positive": "a number above 0",
     "texts": "a list of strings",
@@ -154,6 +155,8 @@ def _fits(kind: str, value: Any) -> bool:
             return isinstance(value, str)
         case "status":
             return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 999
+        case "size":
+            return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 2**53
         case "number" | "positive":
             number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**53  # also refuses NaN
             return number and (kind == "number" or value > 0)

@@ -65,7 +65,7 @@ def named(lease: Lease, url: str, found: list[str], scope: Scope) -> Visited:
 async def listed(lease: Lease, url: str, response: Response, scope: Scope) -> Visited:
     """The lease of a sitemap that was fetched from `url`."""
     if response.status in (404, 410):
-        return Visited(Outcome("done", status=response.status, elapsed=response.elapsed), sitemap={"missing": 1})
+        return Visited(Outcome("done", status=response.status, elapsed=response.elapsed, size=len(response.body)), sitemap={"missing": 1})
     try:
         # in a thread: 50 MB take seconds, and nothing else would move
         found = await asyncio.to_thread(sitemap.read, response.body)
@@ -83,6 +83,7 @@ async def listed(lease: Lease, url: str, response: Response, scope: Scope) -> Vi
         links=(*_children(children, lease), *items),
         refused=refused(chosen.left_out, chosen.examples),
         elapsed=response.elapsed,
+        size=len(response.body),
     )
     counts = {"read": 1, "urls": len(found.pages), "left_out": left_out, "cut": int(found.cut), "broken": int(found.fault is not None)}
     fault = found.fault or (f"it lists more than {sitemap.MOST_URLS:,} URLs" if found.cut else None)

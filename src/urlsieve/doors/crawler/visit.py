@@ -160,6 +160,7 @@ class Visitor:
             redirects=tuple(hops[:-1]),
             refused=refused({why: 1}, {why: [target]}),
             elapsed=response.elapsed,
+            size=len(response.body),
         )
         return Visited(outcome, fetched=True, links=1, left_out={why: 1})
 
@@ -183,6 +184,7 @@ class Visitor:
             redirects=tuple(hops[:-1]),
             links=() if lease.depth == 0 else (item,),
             elapsed=response.elapsed,
+            size=len(response.body),
         )
         return Visited(outcome, fetched=True, links=1)
 
@@ -193,7 +195,9 @@ class Visitor:
             return Visited(Outcome("skip", reason="redirects"), fetched=True)  # without a usable Location
         if status >= 400:
             reason = f"status {status}"
-            outcome = Outcome("fail", reason=reason, status=status, retry_after=response.retry_after, elapsed=response.elapsed)
+            outcome = Outcome(
+                "fail", reason=reason, status=status, retry_after=response.retry_after, elapsed=response.elapsed, size=len(response.body)
+            )
             return Visited(outcome, fetched=True)
         page = links.extract(response.body, url=url, charset=response.charset) if response.body else links.Page()
         chosen = self.scope.sort(page.links, lease, url=url, depth=lease.depth, nofollow=page.nofollow)
@@ -207,6 +211,7 @@ class Visitor:
             etag=response.etag,
             last_modified=response.last_modified,
             elapsed=response.elapsed,
+            size=len(response.body),
         )
         said, evidence = self._said(page, lease, url)
         return Visited(

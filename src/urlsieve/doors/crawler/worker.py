@@ -116,6 +116,9 @@ class Worker:
                 "or leases of another worker (perhaps a dead one) are still out"
             )
         self.progress.show(0, stats.pending + stats.delayed, None if next_at is None else max(0.0, next_at - time.time()))
+        if next_at is None and stats.budgets is not None and not stats.leased and stats.pending + stats.delayed:
+            self.progress.note("what still waits has no budget left: `urlsieve why SITE` says which; a later crawl goes on with it")
+            return True
         return stats.pending + stats.leased + stats.delayed == 0
 
     async def _idle(self, next_at: float | None) -> None:

@@ -38,13 +38,13 @@ def outcome_of(work: Work, result: Response | Failure) -> Outcome:
 
 
 def _answered(work: Work, response: Response) -> Outcome:
-    elapsed = _seconds(work.request.meta.get("download_latency"))
+    elapsed, size = _seconds(work.request.meta.get("download_latency")), len(response.body)
     if work.handled:
-        return Outcome("done", elapsed=elapsed)
+        return Outcome("done", elapsed=elapsed, size=size)
     if response.status < 400:
-        return Outcome("skip", reason="filtered")
+        return Outcome("skip", reason="filtered", size=size)
     reason = f"status {response.status}"
-    return Outcome("fail", reason=reason, status=response.status, retry_after=_retry_after(response), elapsed=elapsed)
+    return Outcome("fail", reason=reason, status=response.status, retry_after=_retry_after(response), elapsed=elapsed, size=size)
 
 
 def _retry_after(response: Response) -> float | None:

@@ -8,6 +8,7 @@ from urlsieve.model import Offers, Policy
 from urlsieve.stores.embedded import packed, queue, seen
 from urlsieve.stores.embedded.groups import load, refresh, save
 from urlsieve.stores.embedded.ledger import Transaction
+from urlsieve.stores.embedded.sites import lower
 from urlsieve.stores.embedded.sites import site_id as site_id_of
 
 _DONE = ("accepted", "done")
@@ -60,9 +61,7 @@ def drop(tx: Transaction, pairs: Sequence[tuple[bytes, int]], policy: Policy, no
         tx.change(f"DELETE FROM {table} WHERE id IN", ids)
     packed.free(tx, (entry for _, entry in pairs))
     seen.remove(tx, [fp for fp, _ in pairs])
-    tx.executemany(
-        "UPDATE site SET accepted = accepted - ? WHERE id = ? AND lim IS NOT NULL", [(many, site) for site, many in accepted_of.items()]
-    )
+    lower(tx, accepted_of)
     groups = load(tx, leases)
     for group_id, group in groups.items():
         group.leased -= leases[group_id]

@@ -13,6 +13,14 @@ _TABLES = {
         "CREATE TABLE IF NOT EXISTS example (name TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, url BLOB NOT NULL, via TEXT, "
         "depth INTEGER NOT NULL, PRIMARY KEY (name, seq)) WITHOUT ROWID",
     ),
+    # Since the rules have limits: what each site has used; domain: the registrable one.
+    "used": (
+        "CREATE TABLE IF NOT EXISTS used (site INTEGER PRIMARY KEY, domain TEXT, urls INTEGER NOT NULL DEFAULT 0, "
+        "pages INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0)",
+        "CREATE INDEX IF NOT EXISTS used_domain ON used (domain)",
+    ),
+    # Groups whose next turn is late because a budget is spent; turn: when it would be otherwise.
+    "asleep": ("CREATE TABLE IF NOT EXISTS asleep (grp INTEGER PRIMARY KEY, why TEXT NOT NULL, until REAL NOT NULL, turn REAL NOT NULL)",),
 }
 
 

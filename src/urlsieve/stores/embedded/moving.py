@@ -216,7 +216,7 @@ def _take(tx: Transaction, fresh: Sequence[Entry], groups: Mapping[int, str], po
     for entry in fresh:
         if entry.state is not None:
             limits.taken(entry.fingerprint)
-    limits.write()
+    limits.write(None)  # an import is not today's work
     arrivals.write(tx, policy, now)
 
 

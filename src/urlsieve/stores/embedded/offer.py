@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from urlsieve.frontier.admit import class_of_return, is_full, lift
 from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Example, Klass, Mode, OfferRow, Offers, Policy, State, Verdict
-from urlsieve.stores.embedded import examples, packed, queue, seen
+from urlsieve.stores.embedded import budgets, examples, packed, queue, seen
 from urlsieve.stores.embedded.framing import Text
 from urlsieve.stores.embedded.groups import Arrivals
 from urlsieve.stores.embedded.ledger import Transaction, scalar
 from urlsieve.stores.embedded.queue import Spot
-from urlsieve.stores.embedded.sites import Limits, Sites
+from urlsieve.stores.embedded.sites import Limits, Sites, site_id
 
 _SEEN, _NEW, _RAISED, _REQUEUED = (int(v) for v in (Verdict.SEEN, Verdict.NEW, Verdict.RAISED, Verdict.REQUEUED))
 
@@ -36,7 +36,9 @@ def offer(tx: Transaction, offers: Offers, mode: Mode, *, policy: Policy, now: f
             if entry >= seen.LEAST:
                 first.setdefault(key, i)
         found = {key: entries[i] for key, i in first.items()}
-        _Known(tx, mode, arrivals, now, policy).handle(list(first.items()), offers.rows(list(first.values())), found, verdicts)
+        _Known(tx, mode, arrivals, now, policy, sites).handle(
+            offers, list(first.items()), offers.rows(list(first.values())), found, verdicts
+        )
     _answer_equals(tx, keys, verdicts)
     for reason, many in offers.rejected.items():
         tx.tally("rejected", reason, many)
@@ -110,9 +112,9 @@ def _take(
 ) -> None:
     """What was not seen: marked, and queued unless the mode only marks."""
     if mode is not Mode.MARK_KNOWN:
-        gate = _Gate(tx, mode, policy, fresh)
+        gate = _Gate(tx, mode, policy, fresh, offers)
         if not gate.is_open():
-            fresh = _allowed(gate, offers, fresh, verdicts, now)
+            fresh = _allowed(gate, offers, fresh, verdicts, now, sites)
     keys, at = list(fresh), list(fresh.values())
     for i in at:
         verdicts[i] = _NEW
@@ -151,19 +153,25 @@ def _take(
 class _Gate:
     """Limits of sites and the high-water mark: what is accepted for the first time must pass. Usually open, and then nothing is asked."""
 
-    def __init__(self, tx: Transaction, mode: Mode, policy: Policy, keys: Iterable[bytes]) -> None:
-        self.tx = tx
+    def __init__(self, tx: Transaction, mode: Mode, policy: Policy, keys: Iterable[bytes], offers: Offers) -> None:
+        self.tx, self.offers = tx, offers
+        self.budgets: budgets.Gate | None = None
         self.limits = Limits(tx, keys)
         self.refused: deque[Example] = deque(maxlen=MOST_EXAMPLES)
         self.mark = None if mode is Mode.MARK_DONE else policy.high_water
         self.waiting = 0 if self.mark is None else tx.value("pending") + tx.value("delayed")
 
     def is_open(self) -> bool:
-        return self.mark is None and not self.limits
+        return self.mark is None and not self.limits and self.offers.limits is None
 
-    def refuses(self, key: bytes, row: OfferRow) -> int | None:
-        """The verdict that refuses it; None lets it in, counted."""
-        verdict = self._verdict(key, row)
+    def look(self, names: Mapping[int, str], sites: Sites, now: float) -> None:
+        """Before the first is judged. names: of their sites, by id."""
+        if self.offers.limits is not None:
+            self.budgets = budgets.Gate(self.tx, names, sites.domain_of, now)
+
+    def refuses(self, key: bytes, row: OfferRow, at: int) -> int | None:
+        """The verdict that refuses it; None lets it in, counted. at: its position."""
+        verdict = self._verdict(key, row, at)
         if verdict is not None:
             reason = _REFUSALS[verdict]
             self.tx.tally("rejected", reason)
@@ -171,22 +179,30 @@ class _Gate:
             return verdict
         self.waiting += 1
         self.limits.taken(key)
+        if self.budgets is not None:
+            self.budgets.taken(site_id(key))
         return None
 
-    def _verdict(self, key: bytes, row: OfferRow) -> int | None:
+    def _verdict(self, key: bytes, row: OfferRow, at: int) -> int | None:
         if not self.limits.allow(key):
             return int(Verdict.LIMIT)
+        if self.budgets is not None and self.offers.limits is not None:
+            word = self.budgets.refuses(site_id(key), self.offers.limits(at))
+            if word is not None:
+                return int(Verdict.LIMIT if word == "limit" else Verdict.BUDGET)
         return int(Verdict.FULL) if is_full(row.priority, self.waiting, self.mark) else None
 
     def write(self, now: float) -> None:
-        self.limits.write()
+        self.limits.write(now if self.offers.limits is not None else None)
         examples.keep(self.tx, self.refused, now)
 
 
-def _allowed(gate: _Gate, offers: Offers, fresh: dict[bytes, int], verdicts: bytearray, now: float) -> dict[bytes, int]:
+def _allowed(gate: _Gate, offers: Offers, fresh: dict[bytes, int], verdicts: bytearray, now: float, sites: Sites) -> dict[bytes, int]:
     kept = {}
-    for (key, i), row in zip(fresh.items(), offers.rows(list(fresh.values())), strict=True):
-        refused = gate.refuses(key, row)
+    rows = offers.rows(list(fresh.values()))
+    gate.look({site_id(key): row.site for key, row in zip(fresh, rows, strict=True)}, sites, now)
+    for (key, i), row in zip(fresh.items(), rows, strict=True):
+        refused = gate.refuses(key, row, i)
         if refused is None:
             kept[key] = i
         else:
@@ -198,13 +214,16 @@ def _allowed(gate: _Gate, offers: Offers, fresh: dict[bytes, int], verdicts: byt
 class _Known:
     """RAISE and AGAIN on what is seen already."""
 
-    def __init__(self, tx: Transaction, mode: Mode, arrivals: Arrivals, now: float, policy: Policy) -> None:
+    def __init__(self, tx: Transaction, mode: Mode, arrivals: Arrivals, now: float, policy: Policy, sites: Sites) -> None:
         self.tx, self.mode, self.arrivals, self.now = tx, mode, arrivals, now
-        self.policy = policy
+        self.policy, self.sites = policy, sites
 
-    def handle(self, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray) -> None:
+    def handle(
+        self, offers: Offers, old: list[tuple[bytes, int]], rows: list[OfferRow], found: dict[bytes, int], verdicts: bytearray
+    ) -> None:
         spots = queue.locate(self.tx, [found[key] for key, _ in old if found[key] > 0])
-        self.gate = _Gate(self.tx, self.mode, self.policy, (key for key, _ in old))
+        self.gate = _Gate(self.tx, self.mode, self.policy, (key for key, _ in old), offers)
+        self.gate.look({site_id(key): row.site for (key, _), row in zip(old, rows, strict=True)}, self.sites, self.now)
         if self.mode is Mode.AGAIN:
             self.texts = packed.read(self.tx, found.values())
             packed.free(self.tx, self.texts)
@@ -214,7 +233,7 @@ class _Known:
             if spot is not None:
                 verdicts[i] = self._undone(row, spot)
             elif self.mode is Mode.AGAIN:
-                verdicts[i] = self._revive(row, key, entry)
+                verdicts[i] = self._revive(row, key, entry, i)
         self.gate.write(self.now)
 
     def _undone(self, row: OfferRow, spot: Spot) -> int:
@@ -259,11 +278,11 @@ class _Known:
         name = scalar(self.tx.db, "SELECT name FROM grp WHERE id = ?", (text.group_id,))
         return row._replace(url=text.url, group_id=text.group_id, group=name, variant=text.variant)
 
-    def _revive(self, row: OfferRow, key: bytes, entry: int) -> int:
+    def _revive(self, row: OfferRow, key: bytes, entry: int, at: int) -> int:
         """Seen, but not in the queue: done, known, or dead long ago. Where its text is kept it stays as first found."""
         klass = class_of_return(State.DONE)
         if entry == seen.KNOWN:
-            refused = self.gate.refuses(key, row)
+            refused = self.gate.refuses(key, row, at)
             if refused is not None:
                 return refused
             self.tx.count("known", -1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from urlsieve.model import LONGEST_EXAMPLE, MOST_EXAMPLES, Change, Example, GroupRow, HealthChange, Klass, OfferRow, Policy, Row, State
 from urlsieve.stores.counting import STATE_NAMES
-from urlsieve.stores.embedded import examples, queue, seen
+from urlsieve.stores.embedded import budgets, examples, queue, seen
 from urlsieve.stores.embedded.groups import Arrivals, ensure, load, refresh, save, save_settings
 from urlsieve.stores.embedded.lease import token_parts
 from urlsieve.stores.embedded.ledger import Transaction
@@ -96,6 +96,8 @@ class Settling:
         self.done: list[int] = []
         self.back: list[Spot] = []
         self.other: list[tuple[Any, ...]] = []
+        self.fetched: list[tuple[int, Change]] = []
+        self.asleep: dict[int, tuple[str, float]] = {}
         self.skipped: deque[tuple[str, int]] = deque(maxlen=MOST_EXAMPLES)
 
     def run(self, changes: Sequence[Change], health: Sequence[HealthChange], clean: bool) -> bytes:
@@ -136,10 +138,14 @@ class Settling:
         if change.counted is not None:
             self.tx.tally("skipped", change.counted)
             self.skipped.append((change.counted, entry))
+        if change.pages or change.size:
+            self.fetched.append((entry, change))
         if state is State.DONE:
             self.done.append(entry)
             return
         if state is State.PENDING:
+            if change.reason is not None:
+                self.asleep[group_id] = change.reason, change.next_turn + self.tx.waited
             place = (group_id, int(change.klass), row[4], row[6], row[7], change.attempt, change.excused, change.failed_at)
             self.back.append(Spot(entry, State.PENDING, *place))
             return
@@ -161,6 +167,9 @@ class Settling:
             tx.count(STATE_NAMES[state], self.states[state])
         if self.skipped:
             examples.keep(tx, _skipped(tx, self.skipped), self.now)
+        if self.fetched:
+            budgets.fetched(tx, self.fetched, self.now)
+        budgets.sleep(tx, self.asleep, self.now)
         queue.let_go(tx, self.done)
         end(tx, self.done, self.policy.keep_urls)
         if self.back:
@@ -236,7 +245,7 @@ def _record_new(tx: Transaction, new: dict[bytes, OfferRow], found: dict[bytes, 
     limits = Limits(tx, new)  # they are accepted, also beyond the limit: they were fetched
     for fp in new:
         limits.taken(fp)
-    limits.write()
+    limits.write(None)
     tx.count("known", -sum(fp in found for fp in new))
     tx.count("accepted", len(new))
     tx.count("done", len(new))

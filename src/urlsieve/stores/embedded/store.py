@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from urlsieve.errors import ConfigError, StoreUnavailable
+from urlsieve.frontier.budget import Usage
 from urlsieve.frontier.health import until
 from urlsieve.model import (
     Change,
@@ -32,7 +33,7 @@ from urlsieve.model import (
     SiteRow,
     State,
 )
-from urlsieve.stores.embedded import copies, drop, examples, files, groups, look, moving, offer, seen, settle, witness
+from urlsieve.stores.embedded import budgets, copies, drop, examples, files, groups, look, moving, offer, seen, settle, witness
 from urlsieve.stores.embedded import sweep as sweeping
 from urlsieve.stores.embedded.imported import Imported, levels
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
@@ -48,15 +49,19 @@ from urlsieve.stores.protocol import OUTDATED, Evidence, Leased, Offered, Ruled,
 
 MOST_BLOB = 512 * 1024
 
+#: The text of a pinned suffix list ("": the bundled one) → from a site to its registrable domain.
+Domains = Callable[[str], Callable[[str], str]]
+
 
 class EmbeddedStore:
     """See `urlsieve.stores.protocol.Store` for what each operation promises."""
 
-    def __init__(self, ledger: Ledger, address: str, directory: Path | None) -> None:
+    def __init__(self, ledger: Ledger, address: str, directory: Path | None, domains: Domains) -> None:
         self._ledger = ledger
         self._directory = directory
+        self._domains = domains
         self.address = address
-        self._sites = Sites()
+        self._sites = Sites(self._domain_of)
         self._policy_text = ""
         self._policy = Policy()
         try:
@@ -76,14 +81,22 @@ class EmbeddedStore:
 
     @classmethod
     def bind(
-        cls, address: str, *, header: Header, policy: Policy, create: bool = True, durable: bool = True, patience: float = 30.0
+        cls,
+        address: str,
+        *,
+        header: Header,
+        policy: Policy,
+        domains: Domains,
+        create: bool = True,
+        durable: bool = True,
+        patience: float = 30.0,
     ) -> EmbeddedStore:
         """Opens the store; makes it with this header and policy if it is missing and `create`. Two at once make it once."""
         if address == "memory:":
             ledger = Ledger(":memory:", where="in memory", lock=files.NoLock(), durable=False, patience=patience)
             with ledger.read() as db:
                 fill(db, header, policy)
-            return cls(ledger, address, None)
+            return cls(ledger, address, None, domains)
         directory = Path(address).absolute()  # the process may move
         try:
             there = files.locate(directory, create=create)
@@ -104,7 +117,7 @@ class EmbeddedStore:
         except BaseException:
             lock.close()
             raise
-        store = cls(ledger, address, directory)
+        store = cls(ledger, address, directory, domains)
         store._notice_restart()
         return store
 
@@ -150,6 +163,7 @@ class EmbeddedStore:
                 return None
             tx.execute("UPDATE meta SET value = ? WHERE name = 'rules'", (book,))
             tx.count("rules_generation")
+            budgets.wake(tx, self._policy_in(tx.db), time.time())
             return Swept() if sweep is None else sweeping.run(tx, sweep, self._policy_in(tx.db), time.time(), self._sites)
 
     def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
@@ -182,6 +196,20 @@ class EmbeddedStore:
             policy = self._policy_in(tx.db)
             return Offered(offer.offer(tx, offers, mode, policy=policy, now=now + tx.waited, sites=self._sites))
 
+    def _domain_of(self, site: str) -> str:
+        return self._domains(self.header.suffixes)(site)
+
+    def reckon(self) -> None:
+        with self._ledger.look() as tx:
+            if tx.value("budgets"):
+                return
+        with self._ledger.write() as tx:
+            budgets.begin(tx, self._sites.domain_of)
+
+    def used(self, sites: Mapping[str, int], now: float, *, whole: bool = True) -> Usage:
+        with self._ledger.look() as tx:
+            return budgets.usage(tx, {number: name for name, number in sites.items()}, self._sites.domain_of, now)
+
     def contains(self, offers: Offers, generation: int | None = None) -> bytes:
         with self._ledger.look() as tx:
             if generation is not None and generation < tx.value("rules_generation"):
@@ -207,7 +235,7 @@ class EmbeddedStore:
                 leasing.by_name(limit, group_ids)
             rows = finish(leasing)
             later = now if len(rows) == limit else next_at(tx, now, group_ids)
-            return Leased(rows, later, reaped)
+            return Leased(rows, later, reaped, tx.value("rules_generation"))
 
     def extend(self, tokens: Sequence[str], ttl: float, now: float) -> bytes:
         with self._ledger.write(durable=False) as tx:

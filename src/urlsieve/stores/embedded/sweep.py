@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from urlsieve.model import Policy, State
 from urlsieve.stores.embedded import drop, packed, queue, seen
 from urlsieve.stores.embedded.ledger import Transaction
-from urlsieve.stores.embedded.sites import Limits, Sites, site_id
+from urlsieve.stores.embedded.sites import Limits, Sites, lower, site_id
 from urlsieve.stores.protocol import Kept, Sweep, Swept
 from urlsieve.stores.sweeping import Fate, Move, fates
 
@@ -50,11 +51,11 @@ def _move(tx: Transaction, moves: list[Move], policy: Policy, now: float, sites:
     seen.add(tx, [move.new for move in moves], [move.entry for move in moves])
     sites.add(tx, {move.new[:8]: move.site for move in moves})
     tx.executemany("UPDATE text SET fp = ? WHERE id = ?", [(bytearray(move.new), move.entry) for move in moves])
-    tx.executemany("UPDATE site SET accepted = accepted - 1 WHERE id = ? AND lim IS NOT NULL", [(site_id(move.old),) for move in moves])
+    lower(tx, Counter(site_id(move.old) for move in moves))
     limits = Limits(tx, [move.new for move in moves])
     for move in moves:
         limits.taken(move.new)
-    limits.write()
+    limits.write(None)
 
 
 def _plan(tx: Transaction, sweep: Sweep) -> _Plan:

@@ -68,7 +68,8 @@ class _Marks:
 def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
     db = tx.db
     limits = db.execute("SELECT id, name, accepted FROM site WHERE lim IS NOT NULL").fetchall()
-    marks = _Marks(tx, {row[0] for row in limits})
+    counted = db.execute("SELECT site, urls FROM used").fetchall() if number.get("budgets") else []
+    marks = _Marks(tx, {row[0] for row in (*limits, *counted)})
     found = {state.name.lower(): 0 for state in State}
     for state, many in db.execute("SELECT state, count(*) FROM held GROUP BY state"):
         found[State(state).name.lower()] += many
@@ -98,6 +99,11 @@ def _enumeration(tx: Transaction, number: dict[str, int]) -> Iterator[str]:
     for site, name, accepted in limits:
         if accepted != marks.of_site[site]:
             yield f"site {name}: its limit counts {accepted} accepted URLs, there are {marks.of_site[site]}"
+    for site, urls in counted:
+        if urls != marks.of_site[site]:
+            yield f"site {site}: its budget counts {urls} accepted URLs, there are {marks.of_site[site]}"
+    if counted and (lost := scalar(db, "SELECT count(*) FROM site WHERE id NOT IN (SELECT site FROM used)")):
+        yield f"{lost} sites are not counted for their budgets"
 
 
 def _pairs(db: sqlite3.Connection, marks: _Marks, pending: int) -> Iterator[str]:

@@ -181,7 +181,7 @@ def admit(
     verdicts = bytearray(len(given))
     chunks = [(shard, at[start : start + MOST_AT_ONCE]) for shard, at in by_shard.items() for start in range(0, len(at), MOST_AT_ONCE)]
     rules: Argument = "" if generation is None else generation
-    asks = [Ask(shard, "admit", [rules, *_arguments([given[i] for i in at])]) for shard, at in chunks]
+    asks = [Ask(shard, "admit", [rules, *_arguments(job, [given[i] for i in at])]) for shard, at in chunks]
     answers = job.ask(asks, now, sign=True)
     if any(answer.values[0] is None for answer in answers):
         raise StaleRules
@@ -193,12 +193,14 @@ def admit(
     return bytes(verdicts)
 
 
-def _arguments(part: Sequence[Entry]) -> list[Argument]:
+def _arguments(job: Job, part: Sequence[Entry]) -> list[Argument]:
     names: dict[bytes, str] = {}
     for entry in part:
         if entry.group:
             names[pack.half_of(entry.group_id)] = entry.group
     names.update((entry.fingerprint[:8], entry.site) for entry in part)
+    domains = job.shards.domains({entry.fingerprint[:8]: entry.site for entry in part})
     flat: list[Argument] = [argument for pair in names.items() for argument in pair]
+    flat += [argument for pair in domains.items() for argument in pair]
     packed: list[Argument] = [argument for entry in part for argument in pack.admitted(entry)]
-    return [b"".join(entry.fingerprint for entry in part), len(names), *flat, *packed]
+    return [b"".join(entry.fingerprint for entry in part), len(names) + len(domains), *flat, *packed]

@@ -8,6 +8,7 @@ from urlsieve.frontier.admit import HEADROOM
 from urlsieve.model import Example, Mode, Offers
 from urlsieve.stores.protocol import Offered
 from urlsieve.stores.redis import pack
+from urlsieve.stores.redis.budgets import Limits
 from urlsieve.stores.redis.job import Ask, Job
 from urlsieve.stores.redis.shards import Part, runs
 from urlsieve.stores.redis.verify import counters
@@ -18,10 +19,15 @@ def offer(job: Job, offers: Offers, mode: Mode, generation: int, now: float) -> 
     verdicts = bytearray(len(offers.fingerprints) // 16)
     mark = job.policy.high_water
     stale = False
-    if mark is not None and mode not in (Mode.MARK_DONE, Mode.MARK_KNOWN) and job.shards.count > 1:
-        stale = _near_the_mark(job, offers, mode, generation, now, mark, verdicts)
+    limits = None if offers.limits is None else Limits(job, offers, now)
+    if limits is not None and limits.are_near():
+        stale = _near_a_limit(job, offers, mode, generation, now, verdicts, limits)
+    elif mark is not None and mode not in (Mode.MARK_DONE, Mode.MARK_KNOWN) and job.shards.count > 1:
+        stale = _near_the_mark(job, offers, mode, generation, now, mark, verdicts, limits)
     else:
-        stale = _step(job, job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN), mode, generation, now, lambda shard: 0, verdicts)
+        stale = _step(
+            job, job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN), mode, generation, now, lambda shard: 0, verdicts, limits
+        )
     if stale:  # what shards took that had not heard of the newer rules is taken
         return Offered(bytes(verdicts), True)
     tally(job, "rejected", offers.rejected, offers.examples, now)
@@ -48,6 +54,7 @@ def _step(
     now: float,
     elsewhere: Callable[[int], int],
     verdicts: bytearray,
+    limits: Limits | None,
 ) -> bool:
     """Whether the caller's rules are old. `elsewhere`: URLs that wait in other shards than this."""
     positions: list[Sequence[int]] = []
@@ -55,7 +62,10 @@ def _step(
     def asks() -> Iterator[Ask]:
         for part in parts:
             positions.append(part.positions)
-            yield Ask(part.shard, "offer", [int(mode), generation, elsewhere(part.shard), part.fingerprints, *part.arguments()])
+            arguments = [int(mode), generation, elsewhere(part.shard), part.fingerprints, *part.arguments()]
+            if limits is not None:
+                arguments += [*(() if part.others else (b"", b"")), *limits.arguments(part.shard, part.positions)]
+            yield Ask(part.shard, "offer", arguments)
 
     stale = False
     answers = job.ask(asks(), now, sign=True)
@@ -69,18 +79,32 @@ def _step(
     return stale
 
 
-def _near_the_mark(job: Job, offers: Offers, mode: Mode, generation: int, now: float, mark: int, verdicts: bytearray) -> bool:
+def _near_a_limit(job: Job, offers: Offers, mode: Mode, generation: int, now: float, verdicts: bytearray, limits: Limits) -> bool:
+    """The job's limits and its day's are of all shards: the batch's stretches go one after the other, so that the first come in; several
+    workers at once may go beyond by a stretch each."""
+    for shard, positions in runs(job.shards.of_offers(offers)):
+        part = job.shards.whole(offers, shard, positions, True)
+        limits.look()
+        others = 0 if job.policy.high_water is None else sum(many for i, many in enumerate(waiting_by_shard(job)) if i != shard)
+        if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts, limits):  # type: ignore[misc]
+            return True
+    return False
+
+
+def _near_the_mark(
+    job: Job, offers: Offers, mode: Mode, generation: int, now: float, mark: int, verdicts: bytearray, limits: Limits | None
+) -> bool:
     """The mark is the whole store's: each shard is told how many wait in the others. Where the batch may cross it, its stretches go one
     after the other, so that the first come in; several workers at once may pass it by a batch each."""
     have = waiting_by_shard(job)
     waiting, many = sum(have), len(verdicts)
     by_shard = job.shards.of_offers(offers)
     if waiting + many < mark or waiting >= mark * HEADROOM:
-        return _step(job, job.shards.parts(offers), mode, generation, now, lambda shard: waiting - have[shard], verdicts)
+        return _step(job, job.shards.parts(offers), mode, generation, now, lambda shard: waiting - have[shard], verdicts, limits)
     for shard, positions in runs(by_shard):
         part = job.shards.whole(offers, shard, positions, texts=True)
         others = sum(have) - have[shard]
-        if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts):  # type: ignore[misc]
+        if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts, limits):  # type: ignore[misc]
             return True
         have[shard] = waiting_of(job, shard)
     return False

@@ -22,7 +22,7 @@ GROUP = struct.Struct("<BdddqddddIBdIIB16sBIdd")
 ROW = struct.Struct("<dBdIId")
 STAMP = struct.Struct("<dd8s")
 TOKEN = struct.Struct("<d24s")
-CHANGE = struct.Struct("<d24sBdBIIdddH")
+CHANGE = struct.Struct("<d24sBdBIIdddHdd")
 HEALTH = struct.Struct("<IIB16sBIdd")
 SITE = struct.Struct("<dd")
 POLICY = struct.Struct("<dddddB")
@@ -257,6 +257,8 @@ def change(ticket: Ticket, value: Change) -> tuple[bytes, bytes]:
         value.next_turn,
         or_none(value.again),
         len(reason),
+        value.pages,
+        value.size,
     )
     counted = b"" if value.counted is None else value.counted[:80].encode("utf-8", "replace")
     return packed, reason + counted

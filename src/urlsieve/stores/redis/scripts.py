@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 #: What scripts are made of, in this order. Those that only look are spared what only those that write need.
 ALL = ("common/frontier", "common/shard", "common/groups", "common/entries", "common/finish")
-PARTS = {"job": (), "peek": ("common/shard",)}
+_BUDGETS = (*ALL, "common/budgets")
+PARTS = {"job": (), "peek": ("common/shard",)} | dict.fromkeys(("offer", "settle", "lease", "touch", "used"), _BUDGETS)
 
 
 class Script(NamedTuple):

@@ -139,8 +139,10 @@ def _targets(job: Job, changes: Iterable[Change], rules: Argument) -> list[Ask]:
         for at in range(0, len(items), MOST_AT_ONCE):
             part = items[at : at + MOST_AT_ONCE]
             names = {fingerprint[:8]: row.site for fingerprint, row in part}
+            domains = job.shards.domains(names)
             names.update((pack.half_of(row.group_id), row.group) for _, row in part)
             flat: list[Argument] = [argument for pair in names.items() for argument in pair]
+            flat += [argument for pair in domains.items() for argument in pair]
             bodies = [body_of(fingerprint, row) for fingerprint, row in part]
-            asks.append(Ask(shard, "targets", [rules, b"".join(fp for fp, _ in part), len(names), *flat, *bodies]))
+            asks.append(Ask(shard, "targets", [rules, b"".join(fp for fp, _ in part), len(names) + len(domains), *flat, *bodies]))
     return asks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
@@ -45,7 +45,8 @@ class Shards:
 
     def __init__(self, job: str, count: int, secret: int, domain_of: Callable[[str], str]) -> None:
         self.count = count
-        self._domain_of = domain_of
+        self.domain_of = domain_of
+        self.reckons = False  # new sites are told with their domains
         self._key = secret.to_bytes(16, "little")
         self.keys = [f"urlsieve:{{{job}:s{number}}}:" for number in range(count)]
         self._by_name: dict[str, int] = {}
@@ -57,16 +58,20 @@ class Shards:
             return 0
         found = self._by_name.get(name)
         if found is None:
-            digest = hashlib.blake2b(self._domain_of(name).encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
+            digest = hashlib.blake2b(self.domain_of(name).encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
             found = int.from_bytes(digest, "little") % self.count
             if len(self._by_name) >= MOST_REMEMBERED:
                 self._by_name = {}
             self._by_name[name] = found
         return found
 
+    def domains(self, sites: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        """half → name of sites in; their domains as further names out, where anybody counts by them."""
+        return {half + b"d": self.domain_of(name).encode() for half, name in sites.items()} if self.reckons else {}
+
     def check(self, site: str, group: str) -> None:
         """A group of another registrable domain would be in another shard than its URL: ConfigError."""
-        if self.count == 1 or site == group or self._domain_of(site) == self._domain_of(group):
+        if self.count == 1 or site == group or self.domain_of(site) == self.domain_of(group):
             return
         raise ConfigError(
             f"the group {group!r} is of another registrable domain than the site {site!r} of its URL: on a store of {self.count} shards "
@@ -113,6 +118,9 @@ class Shards:
     def whole(self, offers: Offers, shard: int, at: Sequence[int], texts: bool) -> Part:
         """With what its URLs were called before. Under earlier rules they were of the same registrable domain, so in the same shard."""
         part = self._part(offers, shard, at, texts)
+        if self.reckons:
+            halves = {part.fingerprints[at : at + 8] for at in range(0, len(part.fingerprints), 16)}
+            part.names.update(self.domains({half: part.names[half].decode() for half in halves}))
         if not offers.earlier and not offers.elsewhere:
             return part
         earlier = b"".join(EARLIER.pack(j, name.fingerprint) for j, i in enumerate(at, 1) for name in offers.earlier.get(i, ()))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from urlsieve.errors import ConfigError, StoreUnavailable
+from urlsieve.frontier.budget import Usage
 from urlsieve.model import (
     Change,
     Counts,
@@ -27,7 +28,7 @@ from urlsieve.model import (
 )
 from urlsieve.stores.protocol import Evidence, Leased, Offered, Ruled, Sweep, Swept, Witnessed
 from urlsieve.stores.redis import address as addresses
-from urlsieve.stores.redis import doctor, drop, imported, look, moving, pack, settle, verify, witness
+from urlsieve.stores.redis import budgets, doctor, drop, imported, look, moving, pack, settle, verify, witness
 from urlsieve.stores.redis import sweep as sweeping
 from urlsieve.stores.redis.job import MOST_TRIES, Job
 from urlsieve.stores.redis.lease import Rounds
@@ -116,6 +117,12 @@ class RedisStore:
         self._job.wire.check()
         return offer(self._job, offers, mode, generation, now)
 
+    def reckon(self) -> None:
+        budgets.reckon(self._job)
+
+    def used(self, sites: Mapping[str, int], now: float, *, whole: bool = True) -> Usage:
+        return budgets.used(self._job, sites, now, whole=whole)
+
     def contains(self, offers: Offers, generation: int | None = None) -> bytes:
         self._job.wire.check()
         return look.contains(self._job, offers, generation)
@@ -124,8 +131,10 @@ class RedisStore:
         self, limit: int, ttl: float, now: float, *, chance: bytes, groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
     ) -> Leased:
         if groups is None:
-            return self._rounds.lease(limit, ttl, now, chance[:8])
-        return self._rounds.by_name(limit, ttl, now, chance[:8], groups, group_ids)
+            given = self._rounds.lease(limit, ttl, now, chance[:8])
+        else:
+            given = self._rounds.by_name(limit, ttl, now, chance[:8], groups, group_ids)
+        return given._replace(generation=self._job.rgen)
 
     def extend(self, tokens: Sequence[str], ttl: float, now: float) -> bytes:
         self._job.wire.check()
@@ -182,7 +191,8 @@ class RedisStore:
         limit = change.pop("limit")
         if change:
             raise ConfigError(f"a site has no setting {next(iter(change))!r}")
-        self._job.one(self._job.shards.of(name), "site", [pack.half_of(site_id), name, "" if limit is None else limit], self._now)
+        domain = self._job.shards.domain_of(name) if self._job.shards.reckons else ""
+        self._job.one(self._job.shards.of(name), "site", [pack.half_of(site_id), name, "" if limit is None else limit, domain], self._now)
 
     def update_group(self, name: str, group_id: int, now: float, **change: Any) -> None:
         arguments: list[Argument] = [pack.half_of(group_id), name]

@@ -159,13 +159,15 @@ def _apply(
     """None: somebody else is done with the shard."""
     moves = [(move, _FORGETS * move.forgets + _CIRCLE * unit.circle) for unit in units for move in unit.moves]
     names = {move.new[:8]: move.site for move, _ in moves}
+    domains = job.shards.domains(names)
     arguments: list[Argument] = [
         number,
         b"".join(_GONE.pack(*one) for one in gone),
         b"".join(_MOVE.pack(move.old, move.entry, move.new, flags) for move, flags in moves),
         int(last),
-        len(names),
+        len(names) + len(domains),
         *(argument for pair in names.items() for argument in pair),
+        *(argument for pair in domains.items() for argument in pair),
     ]
     ours, *many = job.one(shard, "sweep", arguments, now, sign=True).values
     return Swept(0, *many) if ours else None

@@ -27,7 +27,7 @@ for i = 1, many do
     local id, body, s = take('entry'), ARGV[first + 2 * i], nil
     s = spot_of(id, ARGV[first + 2 * i - 1])
     local half = sub(s.fp, 1, 8)
-    ensure_site(half, names[half])
+    ensure_site(half, names[half], names[half .. 'd'])
     add('seen', 1)
     if names[s.grp] and names[s.grp] ~= '' and s.state ~= KNOWN then ensure(s.grp, names[s.grp]) end
     local has_text = body ~= '' and (s.state ~= DONE or policy.keep_urls) and s.state ~= KNOWN

@@ -1,10 +1,13 @@
 -- 4 mode, 5 rules generation of the caller, 6 URLs that wait in other shards (for the high-water mark), 7 fingerprints in one block,
 -- 8 how many names, then hash and name of each site and group, then what was pushed, per fingerprint (nothing where only marked known);
 -- then, where there are any, two: position and earlier fingerprint in 18 bytes each, and positions of those seen elsewhere in 2.
+-- Where the rules have limits (then the two are there), three more: profiles of limits (12 numbers each: site, domain, job, day; URLs, pages,
+-- bytes), the profile of each position in 2 bytes, and six numbers: URLs, pages, bytes of job and day in the other shards.
 -- head, verdicts: one byte each; false: the caller's rules are old.
 local MODE_NEW, MODE_RAISE, MODE_AGAIN, MARK_DONE, MARK_KNOWN = 0, 1, 2, 3, 4
 local V_SEEN, V_NEW, V_RAISED, V_REQUEUED, V_FULL, V_LIMIT = 0, 1, 2, 3, 4, 5
-local REFUSALS = {[V_FULL] = 'full', [V_LIMIT] = 'limit'}
+local V_BUDGET = 6
+local REFUSALS = {[V_FULL] = 'full', [V_LIMIT] = 'limit', [V_BUDGET] = 'budget'}
 local PUSHED = '<c16c8ddd'
 
 local mode, fps = tonumber(ARGV[4]), ARGV[7]
@@ -106,19 +109,57 @@ local function accepted_of(site)
   if not have[site.half] then have[site.half] = call('HLEN', P .. 'f' .. site.half) - site.known end
   return have[site.half] + (coming[site.half] or 0)
 end
+local limits = #ARGV >= first_tail + many + 5
+local profiles, others, used, came = {}, {}, {}, 0
+if limits then
+  local block = ARGV[first_tail + many + 3]
+  for j = 1, #block / 96 do profiles[j] = {su('<dddddddddddd', block, 96 * j - 95)} end
+  others = {su('<dddddd', ARGV[first_tail + many + 5])}
+  local job, day = used_of_job(), used_today()
+  used.job = {job[1] + others[1], job[2] + others[2], job[3] + others[3]}
+  used.day = {day[1] + others[4], day[2] + others[5], day[3] + others[6]}
+end
+local function units_of(half)
+  local domain = names[half .. 'd']
+  local site, all = 's' .. half, 'd' .. domain
+  if not used[site] then used[site] = used_of_sites({half}) end
+  if not used[all] then used[all] = used_of_domain(domain) end
+  return {used[site], used[all], used.job, used.day}
+end
+-- frontier.budget.refusal, restated
+local function over(i, half)
+  local profile, units = profiles[su('<H', ARGV[first_tail + many + 4], 2 * i - 1)], units_of(half)
+  for unit = 1, 4 do
+    local most = profile[3 * unit - 2]
+    if most == most and units[unit][1] >= most then return V_LIMIT end
+  end
+  for unit = 1, 3 do
+    for what = 2, 3 do
+      local most = profile[3 * unit - 3 + what]
+      if most == most and units[unit][what] >= most then return V_BUDGET end
+    end
+  end
+end
 local function refuse(i)
   local half = sub(fps, 16 * i - 15, 16 * i - 8)
   local site = S[half]
   local verdict
   if site and site.limit and accepted_of(site) >= site.limit then
     verdict = V_LIMIT
-  elseif policy.high_water and mode ~= MARK_DONE then
+  elseif limits then
+    verdict = over(i, half)
+  end
+  if not verdict and policy.high_water and mode ~= MARK_DONE then
     local _, priority = pushed(i)
     if is_full(priority, waiting, policy.high_water) then verdict = V_FULL end
   end
   if not verdict then
     coming[half] = (coming[half] or 0) + 1
     waiting = waiting + 1
+    if limits then
+      for _, one in ipairs(units_of(half)) do one[1] = one[1] + 1 end
+      came = came + 1
+    end
     return false
   end
   verdicts[i] = verdict
@@ -139,7 +180,7 @@ begin()
 for _, i in ipairs(marked) do
   local fp = sub(fps, 16 * i - 15, 16 * i)
   local half = sub(fp, 1, 8)
-  local site = ensure_site(half, names[half])
+  local site = ensure_site(half, names[half], names[half .. 'd'])
   if site.limit then accepted_of(site) end -- what it has accepted, before its count of known ones grows
   add('seen', 1)
   add('known', 1)
@@ -158,7 +199,7 @@ for j, i in ipairs(taken) do
   local id, fp = first_id + j, sub(fps, 16 * i - 15, 16 * i)
   local half = sub(fp, 1, 8)
   verdicts[i] = V_NEW
-  ensure_site(half, names[half])
+  ensure_site(half, names[half], names[half .. 'd'])
   if mode == MARK_KNOWN then
     mark(fp, '-1')
     only_known(fp, 1)
@@ -311,6 +352,7 @@ if #refused > 0 then
     example(fields[REFUSALS[verdicts[i]]], ARGV[first_tail + i])
   end
 end
+if came > 0 then use_today(came, 0, 0) end
 finish()
 local answer = {}
 for from = 1, many, 1000 do answer[#answer + 1] = string.char(unpack(verdicts, from, math.min(from + 999, many))) end

@@ -2,7 +2,7 @@
 -- policy it was decided under, 9 of the rules under which redirect targets were named ("": there are none), 10 how many health changes,
 -- then group and change of each, then the changes, each in two: packed, reason ‖ what a skip is counted under.
 -- head, flags: one byte each (1 applied, 0 lost, 2 outdated).
-local CHANGE, HEALTH = '<dc24BdBIIdddH', '<IIBc16BIdd'
+local CHANGE, HEALTH = '<dc24BdBIIdddHdd', '<IIBc16BIdd'
 local LOST, APPLIED, OUTDATED = 0, 1, 2
 local clean = ARGV[7] == '1'
 if ARGV[5] == '1' then
@@ -19,7 +19,7 @@ local ids, changes = {}, {}
 for i = 1, many do
   local c = {}
   local due, failed, again, reason
-  c.id, c.stamp, c.state, due, c.class, c.attempt, c.excused, failed, c.turn, again, reason = su(CHANGE, ARGV[first + 2 * i - 1])
+  c.id, c.stamp, c.state, due, c.class, c.attempt, c.excused, failed, c.turn, again, reason, c.pages, c.size = su(CHANGE, ARGV[first + 2 * i - 1])
   c.due, c.failed, c.again = some(due), some(failed), some(again)
   c.reason, c.counted = sub(ARGV[first + 2 * i], 1, reason), sub(ARGV[first + 2 * i], reason + 1)
   changes[i] = c
@@ -60,6 +60,7 @@ for i = 11, first, 2 do
   touch(g)
 end
 local flags, gone, leases, skipped, fields = {}, {}, {}, {}, {}
+local fetched, paid = {}, false
 for i, c in ipairs(changes) do
   local s = c.spot
   flags[i] = s and APPLIED or LOST
@@ -69,6 +70,13 @@ for i, c in ipairs(changes) do
     add('leased', -1)
     g.leased = g.leased - 1
     touch(g)
+    if c.pages > 0 or c.size > 0 then
+      local half = sub(s.fp, 1, 8)
+      local sum = fetched[half] or {0, 0}
+      fetched[half] = {sum[1] + c.pages, sum[2] + c.size}
+      paid = true
+    end
+    if c.state == PENDING and c.reason ~= '' then sleep_group(g, c.reason) end
     if c.turn > 0 then g.turn = math.max(g.turn, c.turn + shift) end
     if c.counted ~= '' then
       skipped[#skipped + 1] = text(s.id)
@@ -83,6 +91,7 @@ for i, c in ipairs(changes) do
       s.time = c.state == DELAYED and ahead(c.due) or c.state == DEAD and now or nil
       s.tail = c.state == PENDING and '' or c.reason
       enter(s)
+      if c.state == DELAYED and sub(c.reason, 1, #SPENT) == SPENT then sleep_url(s) end
     end
   end
 end
@@ -90,6 +99,7 @@ for from = math.max(1, #skipped - MOST_EXAMPLES + 1), #skipped do
   local body = call('HGET', P .. 'e', skipped[from])
   if body then example(fields[from], sub(body, 10)) end
 end
+if paid then use(fetched) end
 spread('ZREM', P .. 'exp', leases)
 spread('HDEL', P .. 's', gone)
 if not policy.keep_urls then spread('HDEL', P .. 'e', gone) end

@@ -96,7 +96,7 @@ spread('HDEL', P .. 's', leaving)
 spread('HDEL', P .. 'e', leaving)
 for j, m in ipairs(moved) do
   local half = sub(m.fp, 1, 8)
-  ensure_site(half, names[half])
+  ensure_site(half, names[half], names[half .. 'd'])
   if m.over then
     add('seen', -1)
     add('known', -1)

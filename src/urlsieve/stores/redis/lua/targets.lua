@@ -22,7 +22,7 @@ local texts, gone, stamp = {}, {}, sp('<Bd', 1, now)
 for i = 1, many do
   local fp, value = sub(fps, 16 * i - 15, 16 * i), known[i]
   if not value or value == -1 then -- accepted, also beyond a limit: it was fetched
-    ensure_site(halves[i], names[halves[i]])
+    ensure_site(halves[i], names[halves[i]], names[halves[i] .. 'd'])
     ensure(groups[i], names[groups[i]])
     if value then
       add('known', -1)

@@ -2,6 +2,7 @@
 if n.job == 0 then add('job', job) end
 if changed then
   begin(true)
+  if rules_changed then wake_sleepers() end
   finish()
 end
 return {head()}

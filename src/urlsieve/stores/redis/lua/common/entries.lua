@@ -153,7 +153,8 @@ end
 local function site_changed(site)
   if not site.touched then site.touched = true; site_order[#site_order + 1] = site end
 end
-local function ensure_site(half, name)
+-- domain: nil where nobody counts by it
+local function ensure_site(half, name, domain)
   if S[half] == nil then load_sites({half}) end
   local site = S[half]
   if not site then
@@ -161,6 +162,10 @@ local function ensure_site(half, name)
     S[half] = site
     add('sites', 1)
     site_changed(site)
+    if domain then
+      call('HSET', P .. 'd', half, domain)
+      call('SADD', P .. 'D' .. domain, half)
+    end
   end
   return site
 end

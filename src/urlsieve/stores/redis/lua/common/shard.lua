@@ -10,6 +10,7 @@
 --   P wake       zset: groups that wait, by when; P held  those held out, by since
 --   P x<reason>  list: the newest examples of what P t counts, the newest first
 --   P y          text: what fetched pages told, see witness.lua
+--   P u, P d, P D<domain>, P z, P Z   see budgets.lua
 --   P t          hash: rejected and skipped by reason; P a<call>  the answer to one settle, for a while
 --   P w          number of the last sweep (lua/sweep.lua) that the shard is done with
 -- Arguments of every script: 1 caller's time, 2 "1" if that is the time to go by, 3 context (pack.CONTEXT, then pack.policy), then its own.
@@ -67,7 +68,11 @@ if pgen > n.pgen then
   policy_text = sub(ARGV[3], at)
   n.relook = 0 -- who was held out may be let in
 end
-if rgen > n.rgen then add('rgen', rgen - n.rgen) end
+local rules_changed = rgen > n.rgen
+if rules_changed then
+  add('rgen', rgen - n.rgen)
+  n.relook = 0 -- who sleeps for a spent budget may wake
+end
 if epoch > n.epoch then add('epoch', epoch - n.epoch) end
 local policy = {}
 do
@@ -118,7 +123,7 @@ local function head()
     local one = first_score(key)
     if one and (not wake or one < wake) then wake = one end
   end
-  if n.relook < ALL_LOOKED and not top and call('ZCARD', P .. 'held') > 0 then wake = 0 end
+  if n.relook < ALL_LOOKED and not top and (call('ZCARD', P .. 'held') > 0 or call('EXISTS', P .. 'z', P .. 'Z') > 0) then wake = 0 end
   local died = first_score('bury')
   return sp('<ddddddddd', shift, n.pgen, n.rgen, n.epoch, orNone(top and -top), orNone(wake), call('ZCARD', P .. 'ready'), n.pending,
     orNone(died and died + policy.dead_kept))

@@ -1,0 +1,81 @@
+-- What of sites, domains, job and day is used up here, where the rules have limits (urlsieve.frontier.budget): P u hash: site half -> pages,
+-- bytes; "job" -> the same; "day" -> day since the epoch, URLs, pages, bytes. P d hash: site half -> domain; P D<domain> set: its sites'
+-- halves. P z hash: group that sleeps -> its turn otherwise, why; P Z zset: URLs delayed for a spent budget, by when they are due.
+
+local USED, TODAY, SPENT = '<dd', '<dddd', 'budget spent: '
+local function pages_and_bytes(raw)
+  if not raw then return 0, 0 end
+  local pages, bytes = su(USED, raw)
+  return pages, bytes
+end
+local function used_of_sites(halves)
+  load_sites(halves)
+  local urls, pages, bytes = 0, 0, 0
+  for i, raw in ipairs(hmget(P .. 'u', halves)) do
+    local site = S[halves[i]]
+    if site then urls = urls + call('HLEN', P .. 'f' .. halves[i]) - site.known end
+    local more_pages, more_bytes = pages_and_bytes(raw)
+    pages, bytes = pages + more_pages, bytes + more_bytes
+  end
+  return {urls, pages, bytes}
+end
+local function used_of_domain(domain) return used_of_sites(call('SMEMBERS', P .. 'D' .. domain)) end
+local function used_of_job()
+  local pages, bytes = pages_and_bytes(call('HGET', P .. 'u', 'job'))
+  return {n.accepted, pages, bytes}
+end
+local function used_today()
+  local raw, today = call('HGET', P .. 'u', 'day'), math.floor(now / 86400)
+  if not raw then return {0, 0, 0}, today end
+  local day, urls, pages, bytes = su(TODAY, raw)
+  if today > day then return {0, 0, 0}, today end
+  return {urls, pages, bytes}, day -- a clock that goes back stays in the day that it had reached
+end
+local function use_today(urls, pages, bytes)
+  local had, day = used_today()
+  call('HSET', P .. 'u', 'day', sp(TODAY, day, had[1] + urls, had[2] + pages, had[3] + bytes))
+end
+-- by_site: half -> {pages, bytes} that were fetched
+local function use(by_site)
+  local pages, bytes = 0, 0
+  for half, more in pairs(by_site) do
+    local had_pages, had_bytes = pages_and_bytes(call('HGET', P .. 'u', half))
+    call('HSET', P .. 'u', half, sp(USED, had_pages + more[1], had_bytes + more[2]))
+    pages, bytes = pages + more[1], bytes + more[2]
+  end
+  local had_pages, had_bytes = pages_and_bytes(call('HGET', P .. 'u', 'job'))
+  call('HSET', P .. 'u', 'job', sp(USED, had_pages + pages, had_bytes + bytes))
+  use_today(0, pages, bytes)
+end
+
+local function sleep_group(g, why)
+  call('HSETNX', P .. 'z', g.id, sp('<d', g.turn) .. why)
+end
+local function sleep_url(s)
+  call('ZREMRANGEBYSCORE', P .. 'Z', '-inf', string.format('%.17g', now))
+  call('ZADD', P .. 'Z', s.time, member(s))
+end
+-- Other rules: all who sleep for a budget look again. After `begin`.
+local function wake_sleepers()
+  local groups, turns = call('HGETALL', P .. 'z'), {}
+  for i = 1, #groups, 2 do turns[#turns + 1] = groups[i] end
+  load_groups(turns)
+  for i = 1, #groups, 2 do
+    local g = group(groups[i])
+    if g then
+      g.turn = math.min(g.turn, (su('<d', groups[i + 1])))
+      touch(g)
+    end
+  end
+  local ids = call('ZRANGE', P .. 'Z', 0, -1)
+  for i, m in ipairs(ids) do ids[i] = text(id_in(m)) end
+  for i, raw in ipairs(hmget(P .. 's', ids)) do
+    local s = raw and spot_of(tonumber(ids[i]), raw)
+    if s and s.state == DELAYED and sub(s.tail, 1, #SPENT) == SPENT then
+      leave(s)
+      s.time = 0
+      enter(s)
+    end
+  end
+  call('DEL', P .. 'z', P .. 'Z')
+end
