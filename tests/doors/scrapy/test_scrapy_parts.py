@@ -190,18 +190,18 @@ def test_what_cannot_be_written_is_asked_about_and_marked_when_it_is_done(memory
 
 def answered(status, *, handled=True, error=None, headers=None, latency=None):
     work = Work(scrapy.Request(URL, meta={"download_latency": latency}), None, handled=handled, error=error)
-    return outcome_of(work, Response(URL, status=status, headers=headers))
+    return outcome_of(work, Response(URL, status=status, headers=headers, body=b"seven b"))
 
 
 def test_an_answer_that_the_spider_took_is_done_whatever_its_status():
-    assert Outcome("done", elapsed=0.5) == answered(200, latency=0.5)
-    assert Outcome("done") == answered(500)
+    assert Outcome("done", elapsed=0.5, size=7) == answered(200, latency=0.5)
+    assert Outcome("done", size=7) == answered(500)
 
 
 def test_an_answer_that_nobody_took_is_what_its_status_says():
-    assert Outcome("skip", reason="filtered") == answered(200, handled=False)
-    assert Outcome("fail", reason="status 403", status=403) == answered(403, handled=False)
-    assert Outcome("fail", reason="status 429", status=429, retry_after=120.0) == answered(
+    assert Outcome("skip", reason="filtered", size=7) == answered(200, handled=False)
+    assert Outcome("fail", reason="status 403", status=403, size=7) == answered(403, handled=False)
+    assert Outcome("fail", reason="status 429", status=429, retry_after=120.0, size=7) == answered(
         429, handled=False, headers={"Retry-After": "120"}
     )
 
