@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, probing, ruling, spending, witnessing
+from urlsieve import arguments, checks, deciding, explaining, failed, levels, linking, looking, ruling, spending, watching, witnessing
 from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why, lease_of
 from urlsieve.arguments import Ticket
 from urlsieve.batch import MOST, Defaults, Prepared, as_found, as_given, merge, overlaid, prepare, readable, slices, spread
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]
-#: Fingerprints of probes that a sieve remembers to have offered.
-MOST_PROBED = 65_536
 MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
 
 
@@ -47,7 +46,7 @@ class Sieve:
         self._unique = Unique(store, clock)
         self._form = ruling.finished(store)
         self._witness = witnessing.Witness(store)
-        self._probed: set[bytes] = set()
+        self._watch = watching.Watch(store)
 
     @property
     def canonicalizer(self) -> Canonicalizer:
@@ -115,15 +114,7 @@ class Sieve:
         for part, verdicts in zip(prepared, answers, strict=True):
             report.add(verdicts, part.refused)
         if mode in (Mode.NEW, Mode.RAISE):
-            self._probe(form, prepared, answers)
-
-    def _probe(self, form: ruling.Form, prepared: list[Prepared], verdicts: list[bytes]) -> None:
-        """What confirmed rules merge away is fetched all the same, one page in a hundred. Not where they have just changed."""
-        offers = probing.probes(form, prepared, verdicts, self._probed)
-        if offers is not None and not self._store.offer(offers, Mode.NEW, form.generation, self._clock()).stale_rules:
-            if len(self._probed) > MOST_PROBED:
-                self._probed = set()
-            self._probed.update(offers.fingerprints[at : at + 16] for at in range(0, len(offers.fingerprints), 16))
+            self._watch.offer(form, prepared, answers, self._clock())
 
     def _offered(self, offers: Offers, mode: Mode) -> Offered:
         """Of entries that the store has: their fingerprints are what it says. Where the rules have changed meanwhile they may not be."""
@@ -286,10 +277,7 @@ class Sieve:
         telling = [pair for pair in pairs if told[id(pair[1])]]
         if not telling:
             return []
-        loaded = {ticket for ticket, _ in telling if isinstance(ticket, str)}
-        rows = dict(zip(loaded, self._store.load(list(loaded))[0], strict=True)) if loaded else {}
-        known = [(ticket if isinstance(ticket, Lease) else rows[ticket], outcome) for ticket, outcome in telling]
-        pages = [(one, outcome) for one, outcome in known if one is not None]
+        pages = witnessing.pages(self._store, telling)
         found = self._witness.witnessed(pages, self.canonicalizer)
         if self._witness.added(len(found)):
             self._witness.tend(self.canonicalizer)
@@ -297,24 +285,17 @@ class Sieve:
 
     def _compared(self, pages: list[tuple[Lease | Row, Outcome]]) -> list[Witnessed]:
         """Addresses of one page that confirmed rules have made one: equal is counted, different suspends the rule at once."""
-        found: list[Witnessed] = []
-        for one in probing.seen(self._form, pages, self._store.header.secret):
-            told = probing.compared(self._store, one, self._clock())
-            if told is not None and told.equal:
-                found.append(Witnessed(one.site, probing.verified(one.rule)))
-            elif told is not None:
-                said = ruling.said(probing.BY, probing.evidence(told), self._clock())
-                rule, name = one.rule, one.rule.name
-                applied = self._change_rules(
-                    lambda old, rule=rule, said=said: ruling.distrusted(old, rule, said),  # type: ignore[misc]
-                    "suspend",
-                    by=said.by,
-                    match=name,
-                    evidence=said.evidence,
-                )
-                if applied.touched:
-                    probing.logger.warning("the rule %s is suspended: %s", name, said.evidence)
-        return found
+        now, equal = self._clock(), []
+        for found in watching.compared(self._store, self._form, pages, now):
+            if found.equal:
+                equal.append(watching.verified(found))
+                continue
+            said = ruling.said(watching.BY, found.evidence, now)
+            distrust = partial(ruling.distrusted, rule=found.one.rule, said=said)
+            name = found.one.rule.name
+            if self._change_rules(distrust, "suspend", by=said.by, match=name, evidence=said.evidence).touched:
+                watching.logger.warning("the rule %s is suspended: %s", name, said.evidence)
+        return equal
 
     def _accept_links(self, pairs: list[tuple[Ticket, Outcome]]) -> None:
         """Every page's links under that page's depth and base, all in one step. Those that are refused (bad, or the store is full) are
@@ -418,7 +399,7 @@ class Sieve:
         return self._store.verify(deep)
 
     def doctor(self) -> list[Finding]:
-        return [*looking.doctor(self._store, self._clock()), *probing.findings(self._read_rules())]
+        return [*looking.doctor(self._store, self._clock()), *watching.findings(self._read_rules())]
 
     # -- sites and groups
 
@@ -428,10 +409,7 @@ class Sieve:
         for part in slices(urls):
             prepared, gone = self._asked(part, self._drop)
             levels.forget(self._store, self._form.levels, prepared)
-            probed = probing.addresses(self._form, prepared)
-            if probed is not None:
-                self._probed = set()
-                self._asked(part, lambda _, generation, probed=probed: self._store.forget(probed, self._clock(), generation))  # type: ignore[misc]
+            self._watch.forget(self._form, prepared, self._clock())
             total += gone
         return total
 

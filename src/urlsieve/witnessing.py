@@ -44,6 +44,14 @@ def tells(outcome: Outcome) -> bool:
     return outcome.kind == "done" and 200 <= status < 300
 
 
+def pages(store: Store, pairs: Sequence[tuple[Lease | str, Outcome]]) -> list[tuple[Lease | Row, Outcome]]:
+    """What was fetched: of a token alone the store knows it. A lost one is left out."""
+    tokens = list({ticket for ticket, _ in pairs if isinstance(ticket, str)})
+    rows = dict(zip(tokens, store.load(tokens)[0], strict=True)) if tokens else {}
+    known = ((ticket if isinstance(ticket, Lease) else rows[ticket], outcome) for ticket, outcome in pairs)
+    return [(one, outcome) for one, outcome in known if one is not None]
+
+
 class Witness:
     """Of one sieve. Threads may share it."""
 

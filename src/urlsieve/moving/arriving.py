@@ -237,7 +237,7 @@ class Arrival:
                 found = None
                 self._refuse(REASON_OF_CODE[keys.status[i]] or "", "its URL is none that this store takes", line)
             else:
-                named = plain if plain.fingerprints[16 * i : 16 * i + 16] == entry.fingerprint else keys  # a probe stays one
+                named = plain if plain.fingerprints[16 * i : 16 * i + 16] == entry.fingerprint else keys  # one under watch stays one
                 own = named.fingerprints[16 * i : 16 * i + 16]
                 if self._holds and entry.fingerprint not in (b"", own, *(one.fingerprint for one in earlier.get(i, ()))):
                     found = None

@@ -60,6 +60,19 @@ def test_a_batch_is_settled_in_one_round_trip_though_it_is_of_many_shards(sieve,
     assert 2 == trips(proxy, lambda: sieve.fail(leases[50:], "x", status=500))[0]  # load, settle
 
 
+def test_what_pages_tell_goes_along_with_their_settle(sieve, proxy):
+    sieve.push(hosts(60))
+    leases = [*sieve.pop(100), *sieve.pop(100)]
+    sieve.done(leases[0], signature="the script is on the server after this")
+    assert 1 == trips(proxy, lambda: sieve.done(leases[1:20], signature="s"))[0]
+    tokens = [lease.token for lease in leases[20:30]]
+    assert (
+        trips(proxy, lambda: sieve.done(tokens))[0] + 1
+        >= trips(proxy, lambda: sieve.done([one.token for one in leases[30:40]], signature="s"))[0]
+    )
+    assert 30 == sum(part.text.count(b"\n") for part in sieve._store.evidence())
+
+
 def test_a_pop_of_one_asks_at_most_two_round_trips_in_the_median(sieve, proxy):
     rng = random.Random(1)
     sieve.push([f"http://h{rng.randrange(300)}.example/{number}" for number in range(600)])

@@ -8,7 +8,7 @@ import pytest
 import urlsieve
 from sieve_lab import check_conservation, drain, states
 from urlsieve import Outcome, Rules
-from urlsieve.probing import REMEMBERED, chosen
+from urlsieve.watching import REMEMBERED, chosen
 
 RULES = """\
 [[site]]
@@ -66,7 +66,7 @@ def test_a_chosen_page_is_fetched_under_all_its_addresses_and_no_other_is(ruled)
     assert {mobile(number): {"mine": 1} for number in CHOSEN} == found
 
 
-def test_a_probe_is_taken_once_and_for_links_too(ruled):
+def test_a_watched_address_is_taken_once_and_for_links_too(ruled):
     ruled.push(www(CHOSEN[0]))
     (lease,) = ruled.pop(1)
     ruled.done(lease, links=[mobile(CHOSEN[0]), mobile(CHOSEN[0])])
@@ -74,7 +74,7 @@ def test_a_probe_is_taken_once_and_for_links_too(ruled):
     assert {"pending": 1, "done": 1} == states(ruled)
 
 
-def test_what_is_only_marked_is_no_probe(ruled):
+def test_what_is_only_marked_is_not_watched(ruled):
     ruled.mark([www(CHOSEN[0]), mobile(CHOSEN[0])])
     assert {"done": 1} == states(ruled)
 
@@ -94,7 +94,7 @@ def test_equal_pages_are_counted_for_the_rule(ruled):
     assert None is ruled.rules.rules[0].suspended
 
 
-@pytest.mark.parametrize("first", ["page", "probe"])
+@pytest.mark.parametrize("first", ["page", "merged"])
 def test_one_page_that_differs_suspends_the_rule_and_says_so(ruled, first, caplog):
     number = CHOSEN[0]
     ruled.push([www(number)])
@@ -182,7 +182,7 @@ def test_two_merged_addresses_are_compared_with_each_other_where_the_page_never_
     assert ruled.rules.rules[0].suspended is not None
 
 
-def test_forget_and_purge_take_probes_along(ruled):
+def test_forget_and_purge_take_watched_addresses_along(ruled):
     ruled.push([www(number) for number in CHOSEN])
     ruled.push([mobile(number) for number in CHOSEN])
     assert 1 == ruled.forget([mobile(CHOSEN[0])])
@@ -191,7 +191,7 @@ def test_forget_and_purge_take_probes_along(ruled):
     assert {} == states(ruled)
 
 
-def test_a_change_of_the_rules_leaves_no_probe_and_no_page_behind(ruled):
+def test_a_change_of_the_rules_leaves_no_address_and_no_page_behind(ruled):
     ruled.push([www(number) for number in CHOSEN])
     ruled.push([mobile(number) for number in CHOSEN])
     ruled.apply_rules(Rules.parse(RULES.replace('path_case = "lower"\n', 'drop = ["sid"]\n')), by="Ann")
@@ -230,7 +230,7 @@ def test_two_workers_that_find_it_out_at_once_suspend_it_once(shared):
         assert {"done": 2 * len(CHOSEN)} == states(workers[1])
 
 
-def test_an_export_carries_probes_as_what_they_are(ruled, other_store):
+def test_an_export_carries_watched_addresses_as_what_they_are(ruled, other_store):
     ruled.push([www(number) for number in CHOSEN])
     fetched(ruled, page)
     ruled.push([mobile(number) for number in CHOSEN])
@@ -240,7 +240,7 @@ def test_an_export_carries_probes_as_what_they_are(ruled, other_store):
     assert {mobile(number) for number in CHOSEN} == {lease.url for lease in other_store.pop(1000)}
 
 
-def test_an_aggressive_profile_merges_by_itself_and_probes_only_what_its_rules_do(lab):
+def test_an_aggressive_profile_merges_by_itself_and_watches_only_what_its_rules_do(lab):
     sieve = lab.open(profile="safe+https_merge")
     sieve.apply_rules(Rules.parse(RULES), by="Ann")
     sieve.push([www(number) for number in CHOSEN])
@@ -248,3 +248,11 @@ def test_an_aggressive_profile_merges_by_itself_and_probes_only_what_its_rules_d
     assert {"pending": len(CHOSEN)} == states(sieve)
     sieve.push([mobile(number) for number in CHOSEN])
     assert {"pending": 2 * len(CHOSEN)} == states(sieve)
+
+
+def test_a_budget_holds_for_watched_addresses_too(ruled):
+    limits = f"{RULES}[site.scope]\nlimits = {{ domain = {{ urls = {len(CHOSEN)} }} }}\n"
+    ruled.apply_rules(Rules.parse(limits), by="Ann")
+    assert len(CHOSEN) == ruled.push([www(number) for number in CHOSEN]).new
+    assert len(CHOSEN) == ruled.push([mobile(number) for number in CHOSEN]).seen
+    assert {"pending": len(CHOSEN)} == states(ruled)

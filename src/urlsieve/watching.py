@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from urlsieve._kernel import siphash24
 from urlsieve.answers import Finding
 from urlsieve.batch import Prepared, as_found, readable
 from urlsieve.errors import mask_userinfo
-from urlsieve.model import Lease, OfferRow, Offers, Outcome, Row, Verdict
+from urlsieve.model import Budget, Lease, Mode, OfferRow, Offers, Outcome, Row, Verdict
 from urlsieve.ruling import Form
-from urlsieve.stores.protocol import Store
+from urlsieve.stores.protocol import Store, Witnessed
 from urlsieve.witnessing import mark_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ONE_IN = 100
 #: Seconds for which a page's content is remembered for comparison. What is older may have changed.
 REMEMBERED = 7 * 86_400.0
+#: Fingerprints that a sieve remembers to have offered.
+MOST_REMEMBERED = 65_536
 #: A page that had two contents under one address: compared with nothing.
 CHANGING = "-"
 #: Who suspends.
@@ -47,44 +49,64 @@ def chosen(key: str) -> bool:
 # -- on the way in
 
 
-def probes(form: Form, parts: Sequence[Prepared], verdicts: Sequence[bytes], known: Container[bytes]) -> Offers | None:
-    """The addresses of chosen pages that a push found seen, because they are merged into those, as entries of their own. known:
-    fingerprints of some that are there."""
-    if form.plain is None:
-        return None
-    prints, rows, sites = [], [], []
-    for part, verdict in zip(parts, verdicts, strict=True):
-        if part.source is None or Verdict.SEEN not in verdict:
-            continue
-        keys, base, variants = part.source
-        plain = form.plain.canonicalize_many(keys.urls, base=base, variants=variants)
-        if plain.fingerprints == keys.fingerprints:
-            continue
-        for at, i in enumerate(part.index):
-            if verdict[i] == Verdict.SEEN and _print(plain, i) != _print(keys, i) and not plain.status[i] and chosen(keys[i] or ""):
-                if _print(plain, i) in known:
-                    continue
-                prints.append(_print(plain, i))
-                sites.append(plain.site(i))
-                rows.append(part.offers.rows([at])[0]._replace(site=sites[-1]))
-    if not prints:
-        return None
+class Watch:
+    """Of one sieve: what it has offered already is offered once more now and then, which changes nothing."""
 
-    def rows_of(at: Sequence[int]) -> list[OfferRow]:
-        return [rows[i] for i in at]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._offered: set[bytes] = set()
 
-    return Offers(b"".join(prints), rows_of, sites=lambda at: [sites[i] for i in at])
+    def offer(self, form: Form, parts: Sequence[Prepared], verdicts: Sequence[bytes], now: float) -> None:
+        """The addresses of chosen pages that a push found seen, because they are merged into those, become entries of their own. Not
+        where the rules have just changed."""
+        found: dict[bytes, _Address] = {}
+        for part, verdict in zip(parts, verdicts, strict=True):
+            if Verdict.SEEN in verdict:
+                found.update(_merged(form, part, verdict))
+        missing = {fingerprint: address for fingerprint, address in found.items() if fingerprint not in self._offered}
+        if not missing or self._store.offer(_offers(missing), Mode.NEW, form.generation, now).stale_rules:
+            return
+        if len(self._offered) > MOST_REMEMBERED:
+            self._offered = set()
+        self._offered.update(missing)
+
+    def forget(self, form: Form, prepared: Prepared, now: float) -> None:
+        """The entries of all these addresses, if there are some."""
+        found = dict(_merged(form, prepared, None))
+        if found:
+            self._offered = set()
+            self._store.forget(_offers(found), now)
 
 
-def addresses(form: Form, prepared: Prepared) -> Offers | None:
-    """What all of them are called without the merges."""
-    if form.plain is None or prepared.source is None:
-        return None
-    keys, base, variants = prepared.source
+class _Address(NamedTuple):
+    row: OfferRow
+    limits: Mapping[str, Budget]
+
+
+def _merged(form: Form, part: Prepared, verdicts: bytes | None) -> Iterator[tuple[bytes, _Address]]:
+    """What the merged ones of these are called without the merges. verdicts: only those of chosen pages that are seen."""
+    if form.plain is None or part.source is None:
+        return
+    keys, base, variants = part.source
     plain = form.plain.canonicalize_many(keys.urls, base=base, variants=variants)
-    at = [i for i in prepared.index if _print(plain, i) != _print(keys, i) and not plain.status[i]]
-    return (
-        Offers(b"".join(_print(plain, i) for i in at), lambda _: [], sites=lambda some: [plain.site(at[i]) for i in some]) if at else None
+    if plain.fingerprints == keys.fingerprints:
+        return
+    for at, i in enumerate(part.index):
+        own = _print(plain, i)
+        if own == _print(keys, i) or plain.status[i]:
+            continue
+        if verdicts is None or (verdicts[i] == Verdict.SEEN and chosen(keys[i] or "")):
+            limits = {} if part.offers.limits is None else part.offers.limits(at)
+            yield own, _Address(part.offers.rows([at])[0]._replace(site=plain.site(i)), limits)
+
+
+def _offers(found: Mapping[bytes, _Address]) -> Offers:
+    every = list(found.values())
+    return Offers(
+        b"".join(found),
+        lambda at: [every[i].row for i in at],
+        sites=lambda at: [every[i].row.site for i in at],
+        limits=(lambda at: every[at].limits) if any(one.limits for one in every) else None,
     )
 
 
@@ -109,8 +131,8 @@ class Seen(NamedTuple):
     same: bool
 
 
-def seen(form: Form, pairs: Iterable[tuple[Lease | Row, Outcome]], secret: int) -> Iterator[Seen]:
-    """Of what was fetched, the addresses of chosen pages. outcomes: of pages that were there, with a signature or redirects."""
+def _seen(form: Form, pairs: Iterable[tuple[Lease | Row, Outcome]], secret: int) -> Iterator[Seen]:
+    """Of what was fetched, the addresses of chosen pages."""
     from urlsieve.canon.witnesses import fits
 
     found = [(fetched, outcome) for fetched, outcome in pairs if not fetched.variant]
@@ -145,13 +167,25 @@ class Found(NamedTuple):
     equal: bool
     other: str = ""
 
+    @property
+    def evidence(self) -> str:
+        return f"{mask_userinfo(self.one.url)} and {mask_userinfo(self.other)} are one page under it, and had different contents"
 
-def compared(store: Store, one: Seen, now: float) -> Found | None:
+
+def compared(store: Store, form: Form, pages: Iterable[tuple[Lease | Row, Outcome]], now: float) -> Iterator[Found]:
+    """What can be said of the chosen pages among these. outcomes: of pages that were there, with a signature or redirects."""
+    for one in _seen(form, pages, store.header.secret):
+        found = _compared(store, one, now)
+        if found is not None:
+            yield found
+
+
+def _compared(store: Store, one: Seen, now: float) -> Found | None:
     """With what is remembered of the page's other addresses. None: nothing can be said yet."""
     if one.same:
         return Found(one, True)
     page = one.page.hex()
-    slots = (f"probe:{page}", f"page:{page}") if one.merged else (f"page:{page}", f"probe:{page}")
+    slots = (f"merged:{page}", f"page:{page}") if one.merged else (f"page:{page}", f"merged:{page}")
     before = _read(store, one.site, slots[0], now)
     again = before is not None and before["plain"] == one.plain.hex()
     known = before["mark"] if again and before is not None else one.mark
@@ -174,15 +208,11 @@ def _read(store: Store, site: str, key: str, now: float) -> dict[str, Any] | Non
     return None if value is None else json.loads(value)
 
 
-def verified(rule: Rule) -> bytes:
+def verified(found: Found) -> Witnessed:
     """A line for what is witnessed."""
     from urlsieve.canon.witnesses import verified_line
 
-    return verified_line(rule.name)
-
-
-def evidence(found: Found) -> str:
-    return f"{mask_userinfo(found.one.url)} and {mask_userinfo(found.other)} are one page under it, and had different contents"
+    return Witnessed(found.one.site, verified_line(found.one.rule.name))
 
 
 def findings(form: Form) -> Iterator[Finding]:
