@@ -141,19 +141,11 @@ def _sweep(header: Header, book: Book) -> Sweep:
     before = book.former[0][1] if book.former else None
     touched, loosened = rulebook.touched(book.rules, before, _switches(header))
     now = _canonicalizer(header, book.rules)
-    then = [_canonicalizer(header, old) for old in {old: None for _, old in book.former}]
 
     def moved(entries: Sequence[Kept]) -> list[tuple[bytes, str] | None]:
-        texts = [as_given(entry.url) for entry in entries]
-        variants = [entry.variant for entry in entries]
-        keys = now.canonicalize_many(texts, variants=variants)
-        olds = [one.fingerprints(texts, variants=variants) for one in then]
-        found: list[tuple[bytes, str] | None] = []
-        for i, entry in enumerate(entries):
-            own = keys.fingerprints[16 * i : 16 * i + 16]
-            its_text = own == entry.fingerprint or any(old[16 * i : 16 * i + 16] == entry.fingerprint for old in olds)
-            found.append((own, keys.site(i)) if its_text and not keys.status[i] else None)
-        return found
+        # whatever rules of before gave an entry its fingerprint: its text is what is fetched
+        keys = now.canonicalize_many([as_given(entry.url) for entry in entries], variants=[entry.variant for entry in entries])
+        return [None if keys.status[i] else (keys.fingerprints[16 * i : 16 * i + 16], keys.site(i)) for i in range(len(entries))]
 
     return Sweep(touched.covers, loosened.covers, moved)
 

@@ -72,7 +72,7 @@ class Sweep(NamedTuple):
     """What a change of rules makes of the entries of the sites that it touches.
 
     covers(site): URLs of this site may have other fingerprints than before. moved(entries): for each its own fingerprint and site under the
-    new rules, None where its text does not account for it. forgets(site): fingerprints of this site may stand for pages that are told
+    new rules, None where its text is no URL under them. forgets(site): fingerprints of this site may stand for pages that are told
     apart now and were not before: those that no text speaks for are taken back.
     """
 
@@ -258,7 +258,7 @@ class Store(Protocol):
         covers, entries whose text gives another fingerprint move to it, with their state. Of two that become one a leased one stays, else
         one that is done, one that waits, one that is dead; one that is there and stays wins. Only one that waits goes so: others stay under
         their old fingerprint, unless it is of a site that the sweep forgets. Of the sites that it forgets, entries
-        without text, and those whose text does not account for them, are forgotten, unless they still wait.
+        without text, and those whose text is no URL any more, are forgotten, unless they still wait.
         """
 
     def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:

@@ -42,11 +42,16 @@ class Fate(Enum):
     MOVED, MERGED, LEFT = range(3)
 
 
+def _first(move: Move) -> tuple[int, bytes]:
+    """Of equals any, but always the same."""
+    return move.rank, move.old
+
+
 def in_order(moves: Sequence[Move]) -> Iterator[Unit]:
     """What leaves a place comes before what arrives there, and of those that arrive at one place the one that stays comes first."""
     leaving = {move.old: move for move in moves}
     arriving: dict[bytes, list[Move]] = {}
-    for move in sorted(moves, key=lambda move: move.rank):
+    for move in sorted(moves, key=_first):
         arriving.setdefault(move.new, []).append(move)
     given: set[bytes] = set()
     for start in arriving:
@@ -62,7 +67,7 @@ def in_order(moves: Sequence[Move]) -> Iterator[Unit]:
         if place in path and place in leaving:
             circle = places[path[place] :]
             places = places[: path[place]]
-            yield Unit(sorted((move for one in circle for move in arriving[one]), key=lambda move: move.rank), True)
+            yield Unit(sorted((move for one in circle for move in arriving[one]), key=_first), True)
         for one in reversed(places):
             for move in arriving[one]:
                 yield Unit([move], False)
@@ -76,13 +81,8 @@ def fates(moves: Sequence[Move], there: Collection[bytes]) -> Iterator[tuple[Mov
         if unit.circle:
             taken.difference_update(move.old for move in unit.moves)
         for move in unit.moves:
-            if move.new not in taken:
+            fate = Fate.MOVED if move.new not in taken else Fate.MERGED if move.waits or move.forgets or unit.circle else Fate.LEFT
+            if fate is not Fate.LEFT and not unit.circle:
                 taken.discard(move.old)
-                taken.add(move.new)
-                yield move, Fate.MOVED
-            elif move.waits or move.forgets or unit.circle:
-                if not unit.circle:
-                    taken.discard(move.old)
-                yield move, Fate.MERGED
-            else:
-                yield move, Fate.LEFT
+            taken.add(move.new)
+            yield move, fate

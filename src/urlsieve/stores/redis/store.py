@@ -95,7 +95,7 @@ class RedisStore:
 
     def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
         if sweep is not None:
-            return sweeping.begin(self._job, sweep, book, expected, self._now)
+            return sweeping.begin(self._job, sweep, book, expected, self._clock)
         if not self._job.replace_rules(book, expected, swept=True):
             return None
         self._job.read()
@@ -103,7 +103,7 @@ class RedisStore:
         return Swept()
 
     def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
-        return sweeping.finish(self._job, sweep, generation, self._now)
+        return sweeping.finish(self._job, sweep, generation, self._clock)
 
     def sweep_size(self, sweep: Sweep) -> Swept:
         return sweeping.size(self._job, sweep)

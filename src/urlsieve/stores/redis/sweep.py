@@ -12,14 +12,15 @@ import os
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from urlsieve.errors import StoreUnavailable
 from urlsieve.model import State
 from urlsieve.stores.protocol import Kept, Sweep, Swept
 from urlsieve.stores.redis import pack
-from urlsieve.stores.redis.job import Job
+from urlsieve.stores.redis.job import MOST_TRIES, Ask, Job
 from urlsieve.stores.redis.look import Mark, marks_of, scan
 from urlsieve.stores.redis.wire import Argument, Call
 from urlsieve.stores.sweeping import Fate, Move, Unit, fates, in_order
@@ -27,11 +28,21 @@ from urlsieve.stores.sweeping import Fate, Move, Unit, fates, in_order
 #: Entries in one call of the script, and looked at together.
 SLICE = 1000
 #: The lock of those who sweep spares others the same work; nothing goes wrong without it. Seconds; and between two looks at it.
-LOCK, LOCK_TTL, LOOK = "rules", 10.0, 0.1
+LOCK, LOCK_TTL, LOOK = "rules", 3.0, 0.1
 _GONE, _MOVE = struct.Struct("<16sd"), struct.Struct("<16sd16sB")
 #: Of a move: it goes rather than stay where it is; it leaves before anything arrives.
 _FORGETS, _CIRCLE = 1, 2
 _KNOWN = -1
+
+
+Clock = Callable[[], float]
+
+
+class Run(NamedTuple):
+    """A sweep by its number, in one epoch: when the server restarts it is begun anew."""
+
+    number: int
+    epoch: int
 
 
 class Judged(NamedTuple):
@@ -60,56 +71,64 @@ def size(job: Job, sweep: Sweep) -> Swept:
     return total
 
 
-def begin(job: Job, sweep: Sweep, book: str, expected: int, now: float) -> Swept | None:
+def begin(job: Job, sweep: Sweep, book: str, expected: int, clock: Clock) -> Swept | None:
     """The rules become these, and what they take back is swept. None: there are others than `expected`, or a sweep comes first."""
-    turn = _Turn(job, now)
+    turn = _Turn(job, clock)
     turn.take()
     try:
         if not job.replace_rules(book, expected, swept=False):
             return None
-        return _finish(job, sweep, expected + 1, turn, now)
+        return _finish(job, sweep, expected + 1, turn, clock)
     finally:
         turn.end()
 
 
-def finish(job: Job, sweep: Sweep, generation: int, now: float) -> Swept:
+def finish(job: Job, sweep: Sweep, generation: int, clock: Clock) -> Swept:
     """What somebody has begun by rules of this generation is done when this returns, by whomever."""
-    turn = _Turn(job, now)
+    turn = _Turn(job, clock)
     try:
         while not turn.take():
             ruled, _ = job.rules()
             if ruled.swept or ruled.generation != generation:
                 return Swept()
             time.sleep(LOOK)
-        return _finish(job, sweep, generation, turn, now)
+        return _finish(job, sweep, generation, turn, clock)
     finally:
         turn.end()
 
 
-def _finish(job: Job, sweep: Sweep, generation: int, turn: _Turn, now: float) -> Swept:
+def _finish(job: Job, sweep: Sweep, generation: int, turn: _Turn, clock: Clock) -> Swept:
     """A server that restarts meanwhile may have lost a part of it, and the generation has jumped; the number has not."""
     ruled, first = job.rules()
     number, total = first, Swept()
     if ruled.generation != generation:
         return total
-    while number is not None and number == first:
-        epoch = job.epoch
+    for _ in range(MOST_TRIES):
+        if number is None or number != first:
+            return total
+        run = Run(number, job.epoch)
         job.tell()  # before anything is looked at: no shard takes anything under the older rules from now on
         done = job.wire.ask([Call("", "", ("GET", f"{key}w")) for key in job.shards.keys])
+        touched: dict[int, dict[bytes, bool]] = {}
         for shard, last in enumerate(done):
             if int(last or 0) < number:
-                total = _sum(total, _shard(job, shard, sweep, number, turn, now))
-        if job.end_sweep(number, epoch):
-            break
+                turn.take()
+                touched[shard] = _touched(job, shard, sweep)
+        job.ask([Ask(shard, "sweep", _arguments(job, run, last=True)) for shard, halves in touched.items() if not halves], clock())
+        for shard, halves in touched.items():
+            if halves:
+                total = _sum(total, _shard(job, shard, halves, sweep, run, turn, clock))
+        if job.end_sweep(*run):
+            return total
         _, number = job.rules()
-    return total
+    raise StoreUnavailable(f"the server of {job.where} restarted during each of {MOST_TRIES} sweeps: the next worker begins with it again")
 
 
 class _Turn:
     """The lock, taken again while its holder works. With a clock that is the caller's nobody waits: it may stand still."""
 
-    def __init__(self, job: Job, now: float) -> None:
-        self._job, self._now = job, now
+    def __init__(self, job: Job, clock: Clock) -> None:
+        self._job, self._clock = job, clock
         self._owner = os.urandom(8).hex()
         self._token: int | None = None
         self._until = 0.0
@@ -117,7 +136,7 @@ class _Turn:
     def take(self) -> bool:
         if self._token is not None and time.monotonic() < self._until:
             return True
-        arguments: list[Argument] = ["lock", LOCK, self._owner, repr(LOCK_TTL), repr(self._now), self._job.clock]
+        arguments: list[Argument] = ["lock", LOCK, self._owner, repr(LOCK_TTL), repr(self._clock()), self._job.clock]
         ((token, _),) = self._job.wire.ask([Call("job", self._job.key, arguments)])
         self._token = None if token is None else int(token)
         self._until = time.monotonic() + LOCK_TTL / 3
@@ -131,37 +150,42 @@ class _Turn:
 # -- one shard
 
 
-def _shard(job: Job, shard: int, sweep: Sweep, number: int, turn: _Turn, now: float) -> Swept:
+def _shard(job: Job, shard: int, touched: Mapping[bytes, bool], sweep: Sweep, run: Run, turn: _Turn, clock: Clock) -> Swept:
     """What goes goes while the rest is looked at; moves come after, when all of them are known."""
-    touched = _touched(job, shard, sweep)
     total = Swept(len(touched))
     moves: list[Move] = []
     for judged in _judge(job, shard, sweep, touched):
         moves += judged.moves
         turn.take()
-        found = _apply(job, shard, number, judged.gone, [], now) if judged.gone else Swept()
+        found = _apply(job, shard, run, judged.gone, [], clock) if judged.gone else Swept()
         if found is None:
             return total
         total = _sum(total, found._replace(left=judged.left))
     for part in _slices(in_order(moves)):
         turn.take()
-        found = _apply(job, shard, number, [], part, now)
+        found = _apply(job, shard, run, [], part, clock)
         if found is None:
             return total
         total = _sum(total, found)
-    _apply(job, shard, number, [], [], now, last=True)
+    _apply(job, shard, run, [], [], clock, last=True)
     return total
 
 
 def _apply(
-    job: Job, shard: int, number: int, gone: Sequence[tuple[bytes, int]], units: Sequence[Unit], now: float, *, last: bool = False
+    job: Job, shard: int, run: Run, gone: Sequence[tuple[bytes, int]], units: Sequence[Unit], clock: Clock, *, last: bool = False
 ) -> Swept | None:
-    """None: somebody else is done with the shard."""
+    """None: somebody else is done with the shard, or the server has restarted."""
+    arguments = _arguments(job, run, gone, units, last=last)
+    ours, *many = job.one(shard, "sweep", arguments, clock(), sign=True).values
+    return Swept(0, *many) if ours else None
+
+
+def _arguments(job: Job, run: Run, gone: Sequence[tuple[bytes, int]] = (), units: Sequence[Unit] = (), *, last: bool) -> list[Argument]:
     moves = [(move, _FORGETS * move.forgets + _CIRCLE * unit.circle) for unit in units for move in unit.moves]
     names = {move.new[:8]: move.site for move, _ in moves}
     domains = job.shards.domains(names)
-    arguments: list[Argument] = [
-        number,
+    return [
+        *run,
         b"".join(_GONE.pack(*one) for one in gone),
         b"".join(_MOVE.pack(move.old, move.entry, move.new, flags) for move, flags in moves),
         int(last),
@@ -169,8 +193,6 @@ def _apply(
         *(argument for pair in names.items() for argument in pair),
         *(argument for pair in domains.items() for argument in pair),
     ]
-    ours, *many = job.one(shard, "sweep", arguments, now, sign=True).values
-    return Swept(0, *many) if ours else None
 
 
 def _slices(units: Iterable[Unit]) -> Iterator[list[Unit]]:

@@ -1,13 +1,14 @@
--- What a change of rules makes of entries. 4 number of the sweep, 5 fingerprints to forget, each with its entry (0: none) in 24 bytes, 6
--- those to move, in the order of stores/sweeping.py: fingerprint, entry, new fingerprint and flags in 41 each, 7 "1": the shard is done
--- with after these, 8 how many names, then half and name of each site that something moves to. head, 0 if the shard was done with before,
--- and nothing is done; how many were forgotten, moved, went because another was there already, and were left where they are.
+-- What a change of rules makes of entries. 4 number of the sweep, 5 epoch in which the caller began with it, 6 fingerprints to forget, each
+-- with its entry (0: none) in 24 bytes, 7 those to move, in the order of stores/sweeping.py: fingerprint, entry, new fingerprint and flags
+-- in 41 each, 8 "1": the shard is done with after these, 9 how many names, then half and name of each site that something moves to. head; 0
+-- if the shard was done with before, or the server has restarted since the caller began, perhaps without what it did: then nothing is
+-- done; how many were forgotten, moved, went because another was there already, and were left where they are.
 -- Whoever sweeps has looked before, perhaps long ago: only what is still as it was then is touched, so that repeating this is harmless.
 -- Flags: 1 it goes rather than stay, also when it has lost its text since; 2 all of these leave before the first arrives: they change places.
-local number, gone, moves = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-if tonumber(call('GET', P .. 'w') or 0) >= number then return {head(), 0, 0, 0, 0, 0} end
+local number, gone, moves = tonumber(ARGV[4]), ARGV[6], ARGV[7]
+if tonumber(ARGV[5]) ~= n.epoch or tonumber(call('GET', P .. 'w') or 0) >= number then return {head(), 0, 0, 0, 0, 0} end
 local names = {}
-for i = 9, 8 + 2 * ARGV[8], 2 do names[ARGV[i]] = ARGV[i + 1] end
+for i = 10, 9 + 2 * ARGV[9], 2 do names[ARGV[i]] = ARGV[i + 1] end
 local olds, ids, news, flags = {}, {}, {}, {}
 for i = 1, #gone / 24 do olds[i], ids[i] = su('<c16d', gone, 24 * i - 23) end
 local forgets = #olds
@@ -112,6 +113,6 @@ end
 spread('HSET', P .. 'e', kept)
 spread('HSET', P .. 's', raws)
 if next(fields) then add('generation', 1) end
-if ARGV[7] == '1' then call('SET', P .. 'w', ARGV[4]) end
+if ARGV[8] == '1' then call('SET', P .. 'w', ARGV[4]) end
 finish()
 return {head(), 1, forgotten, #moved, merged, left}
