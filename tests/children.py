@@ -129,6 +129,51 @@ def work(address: str, out: str, ttl: float) -> None:
     sieve.close()
 
 
+def rekey_now(address: str, profile: str) -> None:
+    """The store gets a new secret and this profile."""
+    opening.rekey(address, profile=profile, secret="new")
+
+
+def open_anew(address: str) -> urlsieve.Sieve:
+    """Also where the store is replaced at that very moment."""
+    while True:
+        try:
+            return urlsieve.open(address)
+        except urlsieve.StoreUnavailable as error:
+            if "open it anew" not in str(error):
+                raise
+
+
+def live_through_rekeys(address: str, seed: int, moment: float, out: str) -> None:
+    """Push, pop, settle, forget nothing; told that the store was replaced, open it anew and settle what is still held. Every
+    acknowledged push is written down."""
+    rng, sieve, held = random.Random(seed), open_anew(address), []
+    number = 0
+    while time.time() < moment:
+        urls = [f"http://{rng.choice(('www.', ''))}h{n % 31}.example/{seed}/{n // 2}" for n in range(number, number + rng.randrange(1, 60))]
+        try:
+            report = sieve.push(urls)
+            append(out, "".join(f"pushed {url}\n" for url in urls))
+            number += len(urls) if not report.rejected else 0
+            held += sieve.pop(rng.randrange(1, 40), lease=1000.0)
+            rng.shuffle(held)
+            some = held[:20]
+            for settled in sieve.settle(
+                [(lease, urlsieve.Outcome(rng.choice(("done", "done", "fail", "release", "skip")), reason="x")) for lease in some]
+            ):
+                if settled.state == "lost":
+                    append(out, "lost\n")
+            held = held[20:]
+        except urlsieve.StoreUnavailable as error:
+            if "open it anew" not in str(error):
+                raise
+            append(out, "reopened\n")
+            sieve.close()
+            sieve = open_anew(address)
+    append(out, f"held {len(held)}\n")
+    sieve.close()
+
+
 def push_for_ever(address: str, out: str, first: int, batch: int) -> None:
     """Push numbered URLs and note each acknowledged batch, until killed."""
     sieve, number = urlsieve.open(address), first
@@ -288,6 +333,8 @@ CALLS = {
         crawl_under_rules,
         work,
         push_for_ever,
+        rekey_now,
+        live_through_rekeys,
         churn,
         churn_runs,
         churn_texts,

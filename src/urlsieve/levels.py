@@ -18,6 +18,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
+from itertools import count
 
 from urlsieve import ruling
 from urlsieve.batch import Prepared, Source
@@ -76,6 +77,12 @@ def own(header: Header, ruled: Ruled, name: str) -> Level:
     known = asdict(header)
     known["secret"] = f"{header.secret:032x}"
     return Level(name, OWN, json.dumps({"header": known, "generation": ruled.generation, "rules": ruled.book}, ensure_ascii=False))
+
+
+def free_name(levels: Sequence[Level]) -> str:
+    """For one more level of our own."""
+    names = {level.name for level in levels}
+    return next(name for number in count(1) if (name := f"{OWN}-{number}") not in names)
 
 
 def ask(store: Store, levels: Sequence[Level], prepared: Prepared) -> dict[int, str]:

@@ -9,18 +9,20 @@ import re
 import secrets
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from urlsieve import checks
 from urlsieve.errors import ConfigError, StoreMismatch, StoreUnavailable
 from urlsieve.grouping import domains
-from urlsieve.model import Header, Policy
+from urlsieve.model import Header, Level, Policy
 from urlsieve.moving.origin import origin_of
 from urlsieve.sieve import Sieve
+from urlsieve.stores.protocol import Rekeyed
 
 if TYPE_CHECKING:
     from urlsieve.canon.rules import Rules
@@ -120,6 +122,102 @@ def upgrade(address: str | os.PathLike[str], *, progress: Callable[[int], object
     from urlsieve.stores.embedded import upgrading
 
     return upgrading.upgrade(_folder(address), progress=progress)
+
+
+def rekey(
+    address: str | os.PathLike[str],
+    *,
+    profile: str | None = None,
+    secret: int | str | None = None,
+    canonical: bool = False,
+    to: str | os.PathLike[str] | None = None,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Rekeyed:
+    """The store gets another profile, another secret ("new": a random one), or today's canonical form (`canonical`); what is seen stays so.
+
+    It is made anew beside the old one, which may be used meanwhile, and put in its place in one step; whoever has it open is told to open
+    it anew, and tokens of leases stay valid. What has no text becomes an imported level. Killed, the old store is as it was, and rekey is
+    called again. `to`: the address of a new store instead, of any kind, and the old one stays as it is; its leased URLs are pending there.
+    progress: told how many texts are through.
+
+    Errors: ConfigError, StoreUnavailable, StoreMismatch, StoreCorrupt, StoreFull (it needs as much room again).
+    """
+    from urlsieve import levels, ruling
+
+    place = _place(address)
+    if to is None and (_is_redis(place) or place == "memory:"):
+        raise ConfigError("only a store in a folder is rekeyed in its place: name a new store with to= (--to), it gets the URLs")
+    store = _bound(place)
+    try:
+        header = _other_header(store.header, profile, secret, canonical)
+        ruled = store.rules()
+        name = levels.free_name(store.imported())
+        level = levels.own(store.header, ruled, name)
+        if to is None:
+            found: Rekeyed = store.rekey(ruling.rekeying(store, header, level), progress)
+            return found
+        return _rekey_to(store, _place(to), header, level)
+    finally:
+        store.close()
+
+
+def _bound(place: str) -> Any:
+    """A store that is there, also one of another canonical form."""
+    if _is_redis(place):
+        return _redis(place, _fresh(_NOTHING, None), {}, False, None, time.time, os.urandom)
+    return _embedded(place, header=_fresh(_NOTHING, None), policy=Policy(), create=False, durable=True)
+
+
+_NOTHING: dict[str, Any] = {"profile": None, "secret": None, "group_by": None, "identity": None}
+
+
+def _other_header(header: Header, profile: str | None, secret: int | str | None, canonical: bool) -> Header:
+    from urlsieve.canon import CANONICAL_VERSION, vectors_digest
+
+    form = (CANONICAL_VERSION, vectors_digest())
+    if (header.canonical_version, header.vectors) != form and not canonical:
+        raise ConfigError("the store has another canonical form, and a rekey brings today's: say so with canonical=True (--canonical)")
+    change: dict[str, Any] = {"canonical_version": form[0], "vectors": form[1]}
+    if profile is not None:
+        change["profile"] = _profile(profile)
+    if secret is not None:
+        change["secret"] = secrets.randbits(128) if secret == "new" else checked_secret(secret)
+    other = replace(header, **change)
+    if other == header:
+        raise ConfigError("nothing would change: name another profile, a secret, or canonical where the form is another")
+    return other
+
+
+def _rekey_to(store: Any, place: str, header: Header, level: Level) -> Rekeyed:
+    """By export and import. What has no text is known by its old fingerprint there."""
+    source = Sieve(store, clock=time.time, chance=os.urandom)
+    with open(
+        place,
+        profile=header.profile,
+        secret=header.secret,
+        group_by=header.group_by,
+        identity=header.identity,
+        _suffixes=header.suffixes or None,
+    ) as target:
+        if target.stats().seen or target.imported():
+            raise ConfigError(f"the store {target.address} has URLs already: name a new one")
+        refused: dict[str, int] = {}
+
+        def reject(word: str, why: str, line: bytes) -> None:
+            if word != "no_text":
+                refused[word] = refused.get(word, 0) + 1
+
+        moved = target.import_lines(source.export(), rejected=reject)
+        bare = 0
+        for part in _bare(source):
+            bare += target._store.add_imported(level, part)
+        return Rekeyed(moved.new, moved.seen, refused, bare, level.name if bare else "")
+
+
+def _bare(source: Sieve) -> Iterator[bytes]:
+    found = (entry.fingerprint for entry in source.entries(("done", "dead", "known")) if entry.url is None)
+    while part := list(islice(found, 10_000)):
+        yield b"".join(part)
 
 
 def _folder(address: object) -> Path:
@@ -276,6 +374,7 @@ def _compare(header: Header, wanted: dict[str, Any], where: str) -> None:
         if getattr(header, field) != value:
             raise StoreMismatch(
                 f"the store {where} was made with another canonical form ({field} differs): its fingerprints would not be found. "
-                "Use the version of urlsieve (and of ada-url) that made it, or make a new store",
+                "`urlsieve rekey --canonical --store …` gives it today's form (--to for one on Redis); "
+                "or use the version of urlsieve (and of ada-url) that made it",
                 field,
             )

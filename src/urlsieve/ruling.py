@@ -16,7 +16,8 @@ from urlsieve.canon.switches import switched
 from urlsieve.errors import ConfigError, StoreUnavailable
 from urlsieve.grouping import grouping
 from urlsieve.model import Earlier, Header, Level
-from urlsieve.stores.protocol import Kept, Ruled, Store, Sweep, Swept
+from urlsieve.stores.protocol import Kept, Keyed, Rekeying, Ruled, Store, Sweep, Swept
+from urlsieve.unique import PLACE
 
 if TYPE_CHECKING:  # most stores have no rules, and a filter is started often: imported where they are needed
     from urlsieve.canon.rulebook import Asked, Book, Changed
@@ -192,6 +193,28 @@ def change(store: Store, make: Callable[[Rules | None], Rules | None], changed: 
         if done is not None:
             return replace(applied, swept=done)
     raise StoreUnavailable(f"the rules of {store.address} change too often: {MOST_TRIES} times others came first; try again")
+
+
+def rekeying(store: Store, header: Header, level: Level) -> Rekeying:
+    """How the store's texts are called under another header, and how they were under its own. ConfigError: its rules do not fit that."""
+    book = book_of(store)
+    now = _canonicalizer(header, book.rules)
+    then = [_canonicalizer(store.header, rules) for rules in {book.rules: None, **{old: None for _, old in book.former}}]
+    ours = (header.canonical_version, header.vectors)
+
+    def keyed(entries: Sequence[Kept]) -> list[Keyed]:
+        texts = [as_given(entry.url) for entry in entries]
+        variants = [entry.variant for entry in entries]
+        keys = now.canonicalize_many(texts, variants=variants)
+        olds = [one.canonicalize_many(texts, variants=variants) for one in then]
+        found = []
+        for i, code in enumerate(keys.status):
+            at = slice(16 * i, 16 * i + 16)
+            was = tuple(old.fingerprints[at] for old in olds if not old.status[i])
+            found.append(Keyed(b"", "", keys.reasons[i], was) if code else Keyed(keys.fingerprints[at], keys.site(i), None, was))
+        return found
+
+    return Rekeying(header, level, keyed, now.name_hash, (store.header.canonical_version, store.header.vectors) == ours, PLACE)
 
 
 def said(by: str, evidence: str, now: float) -> Confirmed:

@@ -110,6 +110,40 @@ class Evidence(NamedTuple):
     text: bytes
 
 
+class Keyed(NamedTuple):
+    """A kept text under another header: its new fingerprint and site, or why it is none there (a word of REASONS). olds: fingerprints that
+    it may have had in this store."""
+
+    fingerprint: bytes
+    site: str
+    refused: str | None
+    olds: tuple[bytes, ...]
+
+
+class Rekeying(NamedTuple):
+    """How a store gets another header. level: where fingerprints go that no text accounts for. `keyed(entries)`: in order; of an entry from
+    a block the fingerprint is b"". name_hash: the id of a site or group under it. exact: what texts were called here can be computed; else
+    a text is taken to account for its fingerprint, whatever that is. estimates: the name of blobs that count fingerprints; they go."""
+
+    header: Header
+    level: Level
+    keyed: Callable[[Sequence[Kept]], list[Keyed]]
+    name_hash: Callable[[str], int]
+    exact: bool
+    estimates: str
+
+
+class Rekeyed(NamedTuple):
+    """entries: under new fingerprints. merged: entries that went because another became the same; refused: by reason, texts that are no URL
+    under the new form. imported: fingerprints that no text accounts for, which the imported level `level` has now ("": there were none)."""
+
+    entries: int = 0
+    merged: int = 0
+    refused: Mapping[str, int] = MappingProxyType({})
+    imported: int = 0
+    level: str = ""
+
+
 class StaleRules(Exception):
     """Nothing was done, but by shards that had not heard of it: the caller's rules are older than the store's. It reads them and comes
     again; what was done in vain is found again, or swept."""

@@ -57,6 +57,7 @@ TABLE = {
     "restore": Kind(("nosuchbackup",)),
     "verify": Kind(needs=True),
     "upgrade": Kind(needs=True),
+    "rekey": Kind(("--secret", "new"), needs=True),
     "doctor": Kind(needs=True),
     "completion": Kind(("bash",)),
 }

@@ -39,6 +39,7 @@ COMMANDS = {
     "restore": "make a store of a backup",
     "verify": "check that a store is sound",
     "upgrade": "make a store of an older version one of this version",
+    "rekey": "give a store another profile, secret or canonical form",
     "doctor": "look for what may go wrong with a store",
     "completion": "complete commands and options in a shell",
     "crawl": "fetch pages with the reference crawler",

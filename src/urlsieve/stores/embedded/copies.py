@@ -30,7 +30,7 @@ def backup(directory: Path, place: Path) -> None:
     _must_be_free(place)
     new = place.parent / f"{place.name}.new-{os.getpid()}"
     try:
-        with _in_words(directory, place):
+        with in_words(directory, place):
             _copy(directory, new)
             disk.move(new, place)  # also over an empty folder
             disk.sync(place.parent)
@@ -53,11 +53,11 @@ def restore(source: Path, directory: Path, *, force: bool) -> None:
     try:
         lock.acquire(PATIENCE)
         there = _look_for_store(directory, force)  # another may have made one meanwhile
-        with _in_words(source, directory):
+        with in_words(source, directory):
             files.remove_leftovers(directory)
             _copy(source, new)
             _raise_epoch(new / files.LEDGER, directory / files.LEDGER if there else None)
-            _put(new, directory, there)
+            put(new, directory, there)
     finally:
         disk.remove_tree(new, anyway=True)
         lock.release()
@@ -89,7 +89,7 @@ def _must_be_free(place: Path) -> None:
 
 
 @contextmanager
-def _in_words(source: Path, place: Path) -> Iterator[None]:
+def in_words(source: Path, place: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -170,19 +170,24 @@ def _raise_epoch(copy: Path, replaced: Path | None) -> None:
         try:
             with closing(sqlite3.connect(f"file:{_quoted(replaced)}?mode=rw", uri=True, timeout=PATIENCE)) as db:
                 epoch = scalar(db, "SELECT n FROM counter WHERE name = 'epoch'") or 0
-                # its log goes before it does: a crash in between must leave it with all that it has acknowledged
-                is_read = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            empty_log(replaced)
         except sqlite3.Error:
-            epoch = is_read = 0  # damaged: that is why it is replaced
-        if is_read:
-            raise StoreUnavailable(f"the store {replaced.parent} is being read for more than {PATIENCE:g} s: try again later")
+            epoch = 0  # damaged: that is why it is replaced
     with closing(sqlite3.connect(copy)) as db:
         db.execute("UPDATE counter SET n = max(n, ?) WHERE name = 'epoch'", (epoch,))
         db.commit()
 
 
-def _put(new: Path, directory: Path, there: bool) -> None:
-    """Runs first, under names that nobody else has; then the locks, so that whoever has the store open notices; then the ledger."""
+def empty_log(ledger: Path) -> None:
+    """Before a ledger is replaced its log goes: a crash in between must leave it with all that it has acknowledged."""
+    with closing(sqlite3.connect(f"file:{_quoted(ledger)}?mode=rw", uri=True, timeout=PATIENCE)) as db:
+        if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            raise StoreUnavailable(f"the store {ledger.parent} is being read for more than {PATIENCE:g} s: try again later")
+
+
+def put(new: Path, directory: Path, there: bool) -> None:
+    """What lies in the folder `new` becomes the store. Runs first, under names that nobody else has; then the locks, so that whoever has
+    the store open notices; then the ledger."""
     disk.make_folder(directory / files.RUNS)
     for run in sorted((new / files.RUNS).iterdir()):
         disk.move(run, directory / files.RUNS / run.name)

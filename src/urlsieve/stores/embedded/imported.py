@@ -195,6 +195,10 @@ class Imported:
         self._open.update((named.name, run) for named, run in runs)
         return runs
 
+    def count(self, db: sqlite3.Connection, name: str) -> int:
+        """Digests of a level; 0 where there is none."""
+        return next((level.digests for level in levels(db) if level.name == name), 0)
+
     # -- looked after
 
     def merge(self, name: str) -> None:

@@ -264,6 +264,21 @@ class Ledger:
             finally:
                 self._lock.release()  # harmless when it was not taken
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else writes meanwhile. No transaction: only the right to one."""
+        self._check()
+        with self._thread:
+            self._check()
+            try:
+                self._lock.acquire(self._patience)
+                self._still_there()
+                yield
+            except sqlite3.Error as error:
+                raise translate(error, self.where) from error
+            finally:
+                self._lock.release()
+
     def _transaction(self, synchronous: int, waited: float) -> Iterator[Transaction]:
         if synchronous != self._synchronous:
             self._db.execute(f"PRAGMA synchronous = {synchronous}")

@@ -63,18 +63,23 @@ def make(directory: Path, header: Header, policy: Policy) -> None:
     new = directory / f"new-{os.getpid()}.db"
     try:
         files.remove_leftovers(directory)
-        with closing(sqlite3.connect(new, isolation_level=None)) as db:
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {SCHEMA}")
-            db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-            db.execute("PRAGMA synchronous = FULL")
-            fill(db, header, policy)
-            db.execute("PRAGMA journal_mode = WAL")
+        write(new, header, policy)
         files.publish(new, directory)
     except sqlite3.Error as error:
         raise translate(error, str(directory)) from error
     except OSError as error:
         raise StoreUnavailable(f"cannot make the store {directory}: {error.strerror}") from error
+
+
+def write(new: Path, header: Header, policy: Policy) -> None:
+    """The file of an empty ledger."""
+    with closing(sqlite3.connect(new, isolation_level=None)) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        db.execute("PRAGMA synchronous = FULL")
+        fill(db, header, policy)
+        db.execute("PRAGMA journal_mode = WAL")
 
 
 def schema_of(ledger: Path) -> int:

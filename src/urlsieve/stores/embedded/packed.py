@@ -110,6 +110,22 @@ def add(tx: Transaction, made: Made) -> range:
     return range(entry_of(number, 0), entry_of(number, made.many), -1)
 
 
+def put(tx: Transaction, number: int, texts: Sequence[Text | None]) -> None:
+    """A block of another ledger, under its number. None: a slot that is not in use. A block of nothing is none."""
+    live = sum(text is not None for text in texts)
+    if live:
+        _write(tx, number, pack(texts))
+        bits = sum(1 << slot for slot, text in enumerate(texts) if text is None)
+        tx.execute("INSERT INTO slots (block, live, gone, freed) VALUES (?, ?, ?, 0)", (number, live, _bytes(bits)))
+        tx.count("packed", live)
+
+
+def is_live(db: sqlite3.Connection, entry: int) -> bool:
+    number, slot = place_of(entry)
+    bits = scalar(db, "SELECT gone FROM slots WHERE block = ?", (number,))
+    return bits is not None and not int.from_bytes(bits, "little") >> slot & 1
+
+
 def _write(tx: Transaction, number: int, data: bytes) -> None:
     had = scalar(tx.db, "SELECT length(data) FROM packed WHERE block = ?", (number,))
     tx.execute("INSERT OR REPLACE INTO packed (block, checksum, data) VALUES (?, ?, ?)", (number, checksum(number, data), data))

@@ -145,6 +145,11 @@ def entries(tx: Transaction, fingerprints: bytes) -> Sequence[int]:
     return [value if own == ABSENT else own for own, value in zip(ours, values, strict=True)]
 
 
+def pairs(records: bytes) -> list[tuple[bytes, int]]:
+    """(fingerprint, entry) of a block of records."""
+    return list(_unpack(records))
+
+
 def split(fingerprints: bytes) -> list[bytes]:
     """One block of 16 bytes each, as a list."""
     return [fingerprints[at : at + 16] for at in range(0, len(fingerprints), 16)]

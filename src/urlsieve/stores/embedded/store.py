@@ -33,7 +33,7 @@ from urlsieve.model import (
     SiteRow,
     State,
 )
-from urlsieve.stores.embedded import budgets, copies, drop, examples, files, groups, look, moving, offer, seen, settle, witness
+from urlsieve.stores.embedded import budgets, copies, drop, examples, files, groups, look, moving, offer, rekeying, seen, settle, witness
 from urlsieve.stores.embedded import sweep as sweeping
 from urlsieve.stores.embedded.imported import Imported, levels
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
@@ -45,7 +45,7 @@ from urlsieve.stores.embedded.runs import LEVEL
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.embedded.tidy import tidy
 from urlsieve.stores.embedded.verify import verify
-from urlsieve.stores.protocol import OUTDATED, Evidence, Leased, Offered, Ruled, StaleRules, Sweep, Swept, Witnessed
+from urlsieve.stores.protocol import OUTDATED, Evidence, Leased, Offered, Rekeyed, Rekeying, Ruled, StaleRules, Sweep, Swept, Witnessed
 
 MOST_BLOB = 512 * 1024
 
@@ -458,6 +458,15 @@ class EmbeddedStore:
         """Texts of done URLs into compressed blocks, all of them and at once: what else happens in the background, when many are done.
         False: another opener is at it."""
         return self._packing.pack()
+
+    def rekey(self, plan: Rekeying, progress: Callable[[int], object]) -> Rekeyed:
+        """The store gets another header, in one step at the end. Not to be used afterwards: open it anew."""
+        if self._directory is None:
+            raise ConfigError("a store in memory cannot be rekeyed: export it, and import it into a store with the other settings")
+        with self._ledger.read() as db:
+            policy = self._policy_in(db)
+        shelf = shelf_of(self.header, self._directory)
+        return rekeying.rekey(self._ledger, self._directory, shelf, self._imported, policy, self._domain_of, plan, progress)
 
     def changed(self) -> object:
         return self._ledger.changed()
