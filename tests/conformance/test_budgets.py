@@ -1,5 +1,6 @@
 """Limits of the rules on every store: URLs are refused, pages and bytes that are spent let sites sleep, and nothing is lost."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
@@ -115,6 +116,22 @@ def test_another_worker_obeys_limits_it_has_not_heard_of(shared):
     assert 0 == first.push(site("c.e.example", 2)).new
     third = shared.reopen()
     assert 0 == third.push(site("d.e.example", 2)).new
+
+
+@pytest.mark.parametrize("unit", ["site", "domain"])
+def test_ato_05_workers_at_once_never_pass_a_limit_of_the_rules(shared, unit):
+    """Job and day are of all shards on Redis, where workers at once may go beyond them: see docs/rules.md."""
+    limited(shared.open(), f"{unit} = {{ urls = 100 }}")
+    urls = site("a.example", 150)
+    pushed = [urls[:60] + urls[:20], urls[40:110], urls[90:150], urls[::-1]]
+    workers = [shared.open() for _ in pushed]
+    with ThreadPoolExecutor(len(workers)) as pool:
+        reports = list(pool.map(lambda worker, some: [worker.push(url) for url in some], workers, pushed))
+    every = [one for those in reports for one in those]
+    assert 100 == sum(one.new for one in every)
+    assert len(every) == sum(one.new + one.seen + one.rejected for one in every)
+    assert {"limit": sum(one.rejected for one in every)} == workers[0].stats().rejected
+    assert 100 == workers[0].stats().accepted
 
 
 # -- pages and bytes

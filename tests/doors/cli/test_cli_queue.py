@@ -242,6 +242,7 @@ def test_every_field_of_done_is_taken(cli: Cli) -> None:
         "etag": '"e"',
         "last_modified": "Mon",
         "elapsed": 0.5,
+        "size": 5120,
     }
     assert (0, "done") == ((ran := cli.on("done", stdin=lines(record))).status, ran.objects[0]["state"])
 
@@ -321,6 +322,8 @@ MALFORMED = {
     "a status of the wrong type": '{"token": "t", "status": "200"}',
     "a status out of range": '{"token": "t", "status": -1}',
     "true for a number": '{"token": "t", "elapsed": true}',
+    "half a byte": '{"token": "t", "size": 1.5}',
+    "fewer bytes than none": '{"token": "t", "size": -1}',
     "NaN": '{"token": "t", "elapsed": NaN}',
     "an endless number": '{"token": "t", "elapsed": 1e999}',
     "links of the wrong type": '{"token": "t", "links": "http://x/"}',

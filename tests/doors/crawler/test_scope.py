@@ -151,3 +151,19 @@ def test_outcome_refused_is_checked_and_counted():
             sieve.settle([(lease, urlsieve.Outcome("done", refused=(("scope", -1),)))])
         sieve.settle([(lease, urlsieve.Outcome("done", links=("/b", "mailto:x"), refused=(("scope", 2), ("depth", 1))))])
         assert {"scope": 2, "depth": 1, "scheme": 1} == sieve.stats().rejected
+
+
+def test_a_crawl_ends_when_what_waits_has_no_budget_left(serve, worker, store, sieve):
+    """And a later one, under wider rules, goes on where it was."""
+    site = serve({"/": lambda _: page("/a", "/b", "/c")} | {path: leads_to() for path in ("/a", "/b", "/c")})
+    with urlsieve.open(store) as one:
+        one.apply_rules(urlsieve.Rules.parse("[scope]\nlimits = { site = { pages = 2 } }"))
+    result = worker(site.url + "/", "--delay", "0", "--concurrency", "1").end()
+    assert 0 == result.status
+    assert "no budget left" in result.errors
+    assert 2 == sum(site.asked[path] for path in ("/", "/a", "/b", "/c"))
+    with urlsieve.open(store) as one:
+        assert 2 == one.stats().pending
+        one.apply_rules(None)
+    assert 0 == worker(site.url + "/", "--delay", "0").end().status
+    assert {"/": 1, "/a": 1, "/b": 1, "/c": 1} == {path: site.asked[path] for path in ("/", "/a", "/b", "/c")}
