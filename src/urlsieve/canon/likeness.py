@@ -51,14 +51,15 @@ def base_of(host: str, domain_of: DomainOf) -> str:
 
 def rests(parts: Parts, domain_of: DomainOf) -> dict[str, str]:
     """Kind → the key without that thing."""
+    scheme, host, path, query, rest = parts
+    tail = rest if query is None else f"?{query}{rest}"
     found = {
-        HOST: parts._replace(host=base_of(parts.host, domain_of)).text,
-        SCHEME: parts._replace(scheme="").text,
+        HOST: f"{scheme}://{base_of(host, domain_of)}{path}{tail}",
+        SCHEME: f"://{host}{path}{tail}",
+        CASE: f"{scheme}://{host}{lowered(path)}{tail}",
     }
-    path = parts.path
     if path != "/" and not path.endswith("//"):
-        found[SLASH] = parts._replace(path=path.removesuffix("/")).text
-    found[CASE] = parts._replace(path=lowered(path)).text
+        found[SLASH] = f"{scheme}://{host}{path.removesuffix('/')}{tail}"
     for name in names_of(parts):
         found[PARAMETER + name] = without(parts, name).text
     return found
