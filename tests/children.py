@@ -174,6 +174,18 @@ def live_through_rekeys(address: str, seed: int, moment: float, out: str) -> Non
     sieve.close()
 
 
+def change_rules(address: str, out: str) -> None:
+    """A host map comes and goes without end, each time noted before and after, until killed."""
+    sieve = urlsieve.open(address)
+    mapped = '[[site]]\nmatch = "{}"\nhosts = {{ "m.{}" = "www.{}" }}\nconfirmed = {{ by = "Ann", at = 2026-11-30 }}\n'
+    text = "".join(mapped.format(*[f"h{number}.example"] * 3) for number in range(20))
+    while True:
+        for rules in (urlsieve.Rules.parse(text), None):
+            append(out, "begin\n")
+            sieve.apply_rules(rules, by="Ann")
+            append(out, "end\n")
+
+
 def push_for_ever(address: str, out: str, first: int, batch: int) -> None:
     """Push numbered URLs and note each acknowledged batch, until killed."""
     sieve, number = urlsieve.open(address), first
@@ -332,6 +344,7 @@ CALLS = {
         race_pop,
         crawl_under_rules,
         work,
+        change_rules,
         push_for_ever,
         rekey_now,
         live_through_rekeys,
