@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import json
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,22 +81,18 @@ def _forms() -> Iterator[bytes]:
         yield bytes([number % PROGRAMS]) + text
 
 
+def _records(count: int, crowd: int) -> list[tuple[int, int, int]]:
+    """Sites of seven keys, and one with a crowd of hashes, which a block has as a long stretch."""
+    small = [(n // 7, n * 0x9E3779B97F4A7C15 % 2**61 if n % 7 == 6 else n, n) for n in range(count)]
+    return sorted(small + [(2**63, n * 0x9E3779B97F4A7C15 % 2**64, -n) for n in range(crowd)])
+
+
 def _runs() -> Iterator[bytes]:
     from urlsieve._kernel import RunWriter
 
-    for count in (0, 1, 3, 200):
+    for count, crowd in ((0, 0), (1, 0), (3, 0), (200, 0), (0, 60), (20, 500), (3, 900)):
         writer = RunWriter(owner=OWNER)
-        records = b"".join(
-            (n // 7).to_bytes(8, "little")
-            + (n * 0x9E3779B97F4A7C15 % 2**61 if n % 7 == 6 else n).to_bytes(8, "little")
-            + n.to_bytes(8, "little")
-            for n in range(count)
-        )
-        triples = sorted(
-            {records[24 * i : 24 * i + 24] for i in range(count)},
-            key=lambda r: (int.from_bytes(r[:8], "little"), int.from_bytes(r[8:16], "little")),
-        )
-        text = writer.add(b"".join(triples)) + writer.finish()
+        text = writer.add(b"".join(struct.pack("<QQq", *record) for record in _records(count, crowd))) + writer.finish()
         yield b"\x00" + text
         yield b"\x01" + text
 

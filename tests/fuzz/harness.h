@@ -31,6 +31,9 @@ uint64_t chance(void);
 
 static inline size_t below(size_t n) { return (size_t)(chance() % n); }
 
+/* Writes a run of block format 1, which the kernel only reads. 0, or -1: no memory. */
+int us_write_format_1(const uint8_t *records, size_t count, uint64_t owner, us_work *out);
+
 /* The map, the writer, the reader on whole and on mutated files, and the merge. */
 uint64_t run_round(uint64_t digest);
 

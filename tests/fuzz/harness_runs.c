@@ -24,12 +24,14 @@ static uint8_t *exactly(const uint8_t *bytes, size_t size) {
     return copy;
 }
 
-/* Few sites or many, crowded or hashed URL halves, values near or far apart; what it may be is chosen once a round. */
+/* Few sites or many, crowded or hashed URL halves, values near or far apart; what it may be is chosen once a round. In a crowd all that is
+left of the URL half is its lower bits: stretches with few low bits, and with all of them. */
 static void some_records(uint8_t *to, size_t count, unsigned shape) {
     for (size_t i = 0; i < count; i++, to += US_RECORD) {
         const uint64_t site = chance(), url = chance(), value = chance();
         us_record record = {shape & 1 ? site % 5 * UINT64_C(0x3fffffffffffffff) : site >> (shape & 2 ? 0 : 60), url, us_signed(value | 2)};
         if ((shape & 4) == 0) record.url = url % 500 - 250;
+        if (shape & 32) record.url >>= shape & 4 ? 24 : 0;
         if ((shape & 8) == 0) record.value = us_signed(value % (shape & 16 ? 1 : 300));
         if (below(9) == 0) record.value = US_TOMBSTONE;
         us_store_record(to, &record);
@@ -56,6 +58,16 @@ static void write_file(layer *l) {
     free(writer);
 }
 
+/* The file as the program of format 1 wrote it. */
+static void write_old_file(layer *l) {
+    us_work out;
+    us_work_init(&out);
+    CHECK(us_write_format_1(l->records, l->count, OWNER, &out) == 0);
+    l->size = out.used;
+    l->file = exactly(out.text, out.used);
+    us_work_free(&out);
+}
+
 static void make_layer(layer *l, unsigned shape) {
     const size_t count = below(8) == 0 ? 3000 + below(4000) : below(60);
     uint8_t *raw = malloc(US_RECORD * count + 1);
@@ -72,7 +84,8 @@ static void make_layer(layer *l, unsigned shape) {
     CHECK(l->count <= count);
     l->records = malloc(US_RECORD * l->count + 1);
     CHECK(l->records != NULL && us_fpmap_sorted(&l->map, l->records) == 0);
-    write_file(l);
+    if (below(4) == 0) write_old_file(l);
+    else write_file(l);
 }
 
 static void free_layer(layer *l) {
@@ -179,14 +192,14 @@ static void put(uint8_t *file, size_t size, size_t at, uint64_t value, size_t by
     for (size_t i = 0; i < bytes && at + i < size; i++) file[at + i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Where a wrong number hurts most: heads and directories of blocks, index, footer; else anywhere. */
+/* Where a wrong number hurts most: heads of blocks, directories, what is said of long stretches, index, footer; else anywhere. */
 static void mutate(uint8_t *file, size_t size, size_t blocks, size_t index) {
     static const uint64_t odd[] = {0, 1, 7, 8, 0xff, 0x7fff, 0xffff, UINT32_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
     for (size_t times = 1 + below(4); times > 0; times--) {
         size_t at = below(size);
         if (blocks > 0 && below(2)) {
             const size_t entry = index + US_RUN_ENTRY * below(blocks);
-            at = below(3) ? (size_t)us_load64(file + entry + 16) % size + below(48) : entry + below(US_RUN_ENTRY);
+            at = below(3) ? (size_t)us_load64(file + entry + 16) % size + below(below(2) ? 48 : 600) : entry + below(US_RUN_ENTRY);
         } else if (below(3) == 0) {
             at = size - 1 - below(US_RUN_FOOTER);
         }
@@ -233,7 +246,7 @@ static void hostile_file(const layer *l, size_t blocks) {
 uint64_t run_round(uint64_t digest) {
     layer layers[LAYERS];
     us_runfile runs[LAYERS];
-    const unsigned shape = (unsigned)below(32);
+    const unsigned shape = (unsigned)below(64);
     for (size_t i = 0; i < LAYERS; i++) {
         make_layer(&layers[i], shape);
         digest = us_siphash(digest, 3, layers[i].file, layers[i].size);

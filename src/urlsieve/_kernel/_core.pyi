@@ -202,7 +202,7 @@ class RunWriter:
 class Run:
     """Reads a run from a buffer, which is held as long as this lives and must not change; usable from any thread.
 
-    ValueError if it is none that can be used: "not a run", "version 7, this program knows 1", "of another store",
+    ValueError if it is none that can be used: "not a run", "version 7, this program knows 1 to 2", "of another store",
     "cut off: 812 of 4096 bytes" or "cut off: 812 bytes of a run whose end is missing", "header damaged", "footer damaged", "index damaged".
     """
 
@@ -212,6 +212,9 @@ class Run:
         """Records, tombstones included."""
     @property
     def blocks(self) -> int: ...
+    @property
+    def version(self) -> int:
+        """The format of its blocks: 1 is read, 2 is written."""
     @property
     def first(self) -> bytes:
         """The first fingerprint; b"" in an empty run."""

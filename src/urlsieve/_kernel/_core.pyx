@@ -38,6 +38,7 @@ from urlsieve._kernel.core cimport (
     US_RUN_OK,
     US_RUN_OTHER_STORE,
     US_RUN_OTHER_VERSION,
+    US_RUN_OLDEST,
     US_RUN_VERSION,
     US_TOMBSTONE,
     US_WRITE_ABSENT,

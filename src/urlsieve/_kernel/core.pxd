@@ -166,6 +166,7 @@ cdef extern from "block.h" nogil:
 
 cdef extern from "run.h" nogil:
     int US_RUN_VERSION
+    int US_RUN_OLDEST
     enum us_run_status:
         US_RUN_OK
         US_RUN_MEMORY

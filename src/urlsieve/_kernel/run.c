@@ -18,7 +18,7 @@ static enum us_run_status read_header(us_runfile *run, uint64_t owner) {
     if (memcmp(data, US_RUN_MAGIC, run->size < 8 ? run->size : 8) != 0) return US_RUN_NOT_ONE;
     if (run->size < 12) return US_RUN_NO_END;
     run->version = us_load16(data + 8) | (uint64_t)us_load16(data + 10) << 16;
-    if (run->version != US_RUN_VERSION) return US_RUN_OTHER_VERSION;   /* first: what follows may be different there */
+    if (run->version < US_RUN_OLDEST || run->version > US_RUN_VERSION) return US_RUN_OTHER_VERSION;   /* first: what follows may be different there */
     if (run->size < US_RUN_LEAST) return US_RUN_NO_END;
     run->owner = us_load64(data + 16);
     if (us_checksum(run->owner, US_PART_HEADER, data, 56) != us_load64(data + 56)) return US_RUN_BAD_HEADER;
@@ -107,7 +107,7 @@ int us_run_block(us_runfile *run, size_t number, int again, us_block *block) {
     /* the index may have changed under us since it was checked: never past the index, whatever it says now */
     if (offset < US_RUN_HEADER || offset > run->index_offset || length > run->index_offset - offset) return -1;
     const uint8_t *bytes = run->data + offset;
-    if (us_block_open(block, bytes, length) != 0) return -1;
+    if ((run->version == 1 ? us_block_open_1 : us_block_open)(block, bytes, length) != 0) return -1;
     const uint64_t bit = UINT64_C(1) << number % 64;
     _Atomic uint64_t *word = &run->verified[number / 64];
     if (!again && (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0) return 0;

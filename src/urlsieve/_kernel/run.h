@@ -1,6 +1,6 @@
 /* A run: an immutable sorted file of fingerprints and their values, read where it lies (an mmap, or any bytes).
 
-    header   64 bytes: magic 8, version 4, zeros 4, owner 8 (the number of the store's secret), zeros 32, checksum 8
+    header   64 bytes: magic 8, version 4 (the format of its blocks: 2 is written, 1 is read too), zeros 4, owner 8 (the number of the store's secret), zeros 32, checksum 8
     blocks   see block.h
     index    32 bytes a block: its first fingerprint 16, its offset 8, its checksum 8
     footer   96 bytes: keys 8, blocks 8, last fingerprint 16, offset of the index 8, size of the file 8, owner 8, checksum of the index 8,
@@ -15,7 +15,7 @@ Header, index and footer are checked when a run is opened, a block when it is fi
 
 #include "block.h"
 
-enum { US_RUN_VERSION = 1, US_RUN_HEADER = 64, US_RUN_ENTRY = 32, US_RUN_FOOTER = 96, US_RUN_LEAST = US_RUN_HEADER + US_RUN_FOOTER };
+enum { US_RUN_VERSION = 2, US_RUN_OLDEST = 1, US_RUN_HEADER = 64, US_RUN_ENTRY = 32, US_RUN_FOOTER = 96, US_RUN_LEAST = US_RUN_HEADER + US_RUN_FOOTER };
 
 #define US_RUN_MAGIC "\x89USR\r\n\x1a\n"
 #define US_RUN_END "\nUSR.END"

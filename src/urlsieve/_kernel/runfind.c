@@ -5,18 +5,19 @@ third to a half of the time; in memory the sorting costs more than it saves). */
 
 #include "run.h"
 
-enum { WINDOW = 16, CHUNK = 16384, SORT_FROM = 128 };
+enum { WINDOW = 16, CHUNK = 16384, SORT_FROM = 128, MANY_SITES = 32, STEP_SITES = 16, FEW_KEYS = 12 };
 
 /* A key on its way: its block, then the stretch of its site there, then the place its URL half should have. */
 typedef struct {
     size_t number;
     us_block block;
-    uint32_t low;    /* keys [low, high) are the site's; none: it is not here */
+    us_stretch stretch;
+    uint64_t wanted;   /* the URL half, or its low part */
     uint32_t high;
-    uint32_t guess;
+    uint32_t bit;      /* of a long stretch: where the keys with this upper part begin */
+    uint32_t guess;    /* and which key that is, or should be */
+    int is_here;       /* it may be */
 } search;
-
-static uint64_t url_at(const us_block *block, uint32_t key) { return us_load64(block->urls + 8 * (size_t)key); }
 
 static void locate(const us_runfile *run, const us_record *key, search *s) {
     s->number = us_run_locate(run, key);
@@ -24,80 +25,170 @@ static void locate(const us_runfile *run, const us_record *key, search *s) {
     const uint64_t offset = us_load64(run->index + US_RUN_ENTRY * s->number + 16);
     if (offset < run->index_offset) bytes = run->data + offset;
     __builtin_prefetch(bytes);
+    __builtin_prefetch(bytes + 64);
 }
 
-/* The last of the sites that is not after the key's: no branch, as in the index. */
+/* The last of the sites that is not after the key's. Few: no branch, as in the index. Many are hashes in order: from where it should be. */
 static uint32_t site_of(const us_block *block, uint64_t site) {
-    uint32_t low = 0;
-    for (uint32_t count = block->site_count; count > 1;) {
+    uint32_t low = 0, count = block->site_count;
+    if (count > MANY_SITES) {
+        const uint64_t most = us_block_site(block, count - 1) - block->first_site, rest = site - block->first_site;
+        if (site < block->first_site || rest >= most) return rest == most ? count - 1 : 0;
+        const uint32_t guess = (uint32_t)((double)rest / (double)most * (double)(count - 1)), step = STEP_SITES;
+        if (us_block_site(block, guess) <= site) {
+            for (low = guess; low + step < count && us_block_site(block, low + step) <= site;) low += step;
+            count = low + step < count ? step : count - low;
+        } else {
+            uint32_t high = guess;
+            while (high > step && us_block_site(block, high - step) > site) high -= step;
+            low = high > step ? high - step : 0;
+            count = high - low;
+        }
+    }
+    while (count > 1) {
         const uint32_t half = count / 2;
-        low += us_load64(block->sites + 8 * (size_t)(low + half)) <= site ? half : 0;
+        low += us_block_site(block, low + half) <= site ? half : 0;
         count -= half;
     }
     return low;
 }
 
-static void enter(const us_record *key, search *s) {
-    const us_block *block = &s->block;
-    const uint32_t site = site_of(block, key->site);
-    s->low = s->high = 0;
-    if (us_load64(block->sites + 8 * (size_t)site) != key->site) return;
-    const uint32_t low = us_load16(block->starts + 2 * (size_t)site), high = us_block_end(block, site);
-    if (low >= high) return;
-    const uint64_t least = url_at(block, low), most = url_at(block, high - 1);
-    if (key->url < least || key->url > most) return;
-    /* URL halves are uniform: the share of the range is the share of the keys, give or take a root of their number */
-    const double share = most > least ? (double)(key->url - least) / (double)(most - least) : 0.0;
-    const uint32_t step = (uint32_t)(share * (double)(high - 1 - low));
-    s->low = low;
-    s->high = high;
-    s->guess = step < high - low ? low + step : high - 1;
-    __builtin_prefetch(block->urls + 8 * (size_t)s->guess);
-    __builtin_prefetch(block->codes + block->width * (size_t)s->guess);
+static void prefetch_key(const us_stretch *s, uint32_t key) {
+    __builtin_prefetch(s->urls + (s->url_bit + (size_t)s->url_step * key) / 8);
+    if (s->upper == NULL) __builtin_prefetch(s->codes + (s->code_bit + (size_t)s->code_step * key) / 8);
+}
+
+static void enter_short(search *s) {
+    const us_stretch *stretch = &s->stretch;
+    s->is_here = 1;
+    s->guess = 0;
+    if (stretch->keys > FEW_KEYS) {
+        const uint64_t least = us_stretch_url(stretch, 0), most = us_stretch_url(stretch, stretch->keys - 1);
+        s->is_here = s->wanted >= least && s->wanted <= most;
+        /* URL halves are uniform: the share of the range is the share of the keys, give or take a root of their number */
+        const double share = s->is_here && most > least ? (double)(s->wanted - least) / (double)(most - least) : 0.0;
+        const uint32_t step = (uint32_t)(share * (double)(stretch->keys - 1));
+        s->guess = step < stretch->keys ? step : stretch->keys - 1;
+    }
+    prefetch_key(stretch, s->guess);
+}
+
+static void enter_long(search *s) {
+    const us_stretch *stretch = &s->stretch;
+    const uint64_t rest = s->wanted - stretch->first, high = rest >> stretch->low;
+    if (s->wanted < stretch->first || high > stretch->zeros) return;
+    s->high = (uint32_t)high;
+    s->wanted = rest & us_mask(stretch->low);
+    s->is_here = 1;
+    const size_t about = (size_t)((float)high / (float)(stretch->zeros + 1) * (float)stretch->keys);
+    __builtin_prefetch(stretch->upper + (high + about) / 8);
+    prefetch_key(stretch, (uint32_t)about);
+}
+
+static int enter(const us_record *key, search *s) {
+    const uint32_t site = site_of(&s->block, key->site);
+    s->is_here = 0;
+    if (us_block_site(&s->block, site) != key->site) return 0;
+    if (us_block_stretch(&s->block, site, &s->stretch) != 0) return -1;
+    s->wanted = key->url;
+    if (s->stretch.upper != NULL) enter_long(s);
+    else enter_short(s);
+    return 0;
+}
+
+/* Zeros before a piece. Wrong ranks make it wrong, and nothing worse. */
+static uint32_t zeros_before(const us_stretch *s, uint32_t piece) {
+    return US_BLOCK_PIECE * piece - (piece > 0 ? us_load16(s->ranks + 2 * (size_t)(piece - 1)) : 0);
+}
+
+/* Where the keys with this upper part begin in the bit string; its end if there is no such part, which is never so in a sound block. */
+static uint32_t part_of(const us_stretch *s, uint32_t high) {
+    if (high == 0) return 0;
+    const uint32_t bits = us_string_bits(s), last = (bits - 1) / US_BLOCK_PIECE;
+    uint32_t piece = (uint32_t)((float)high / (float)s->zeros * (float)bits) / US_BLOCK_PIECE;   /* about there */
+    piece = piece < last ? piece : last;
+    while (piece > 0 && zeros_before(s, piece) >= high) piece--;
+    while (piece < last && zeros_before(s, piece + 1) < high) piece++;
+    const uint32_t left = high - 1 - zeros_before(s, piece);   /* of its zeros the one with this number */
+    const uint8_t *from = s->upper + US_BLOCK_PIECE / 8 * (size_t)piece;
+    uint64_t words[4], sums[4];
+    for (int i = 0; i < 4; i++) {
+        words[i] = ~us_load64(from + 8 * i);
+        sums[i] = us_bit_sums(words[i]);
+    }
+    const uint32_t first = (uint32_t)(sums[0] >> 56), second = first + (uint32_t)(sums[1] >> 56), third = second + (uint32_t)(sums[2] >> 56);
+    const uint32_t word = (left >= first) + (left >= second) + (left >= third);
+    const uint32_t before[4] = {0, first, second, third};
+    const uint32_t bit = US_BLOCK_PIECE * piece + 64 * word + us_select_bit(words[word], sums[word], (left - before[word]) & 63) + 1;
+    return bit < bits ? bit : bits;
+}
+
+static void reach(search *s) {
+    if (!s->is_here || s->stretch.upper == NULL) return;
+    s->bit = part_of(&s->stretch, s->high);
+    s->guess = s->bit - s->high;
+    if (s->guess < s->stretch.keys) prefetch_key(&s->stretch, s->guess);
+}
+
+/* The keys with this upper part, one or two, until one is not smaller. */
+static uint32_t finish_long(const search *s) {
+    const us_stretch *stretch = &s->stretch;
+    uint32_t key = s->guess;
+    for (uint32_t bit = s->bit; key < stretch->keys && (stretch->upper[bit / 8] >> bit % 8 & 1) != 0; bit++, key++) {
+        const uint64_t low = us_stretch_url(stretch, key);
+        if (low == s->wanted) return key;
+        if (low > s->wanted || bit + 1 >= stretch->keys + stretch->zeros) break;
+    }
+    return stretch->keys;
 }
 
 /* The first key not smaller: from the guess in doubling steps until it is between two, then by halves. A bad guess costs a logarithm. */
-static uint32_t finish(const search *s, uint64_t url) {
-    const us_block *block = &s->block;
+static uint32_t finish_short(const search *s) {
+    const us_stretch *stretch = &s->stretch;
+    if (stretch->keys <= FEW_KEYS) {
+        uint32_t found = stretch->keys;
+        for (uint32_t key = 0; key < stretch->keys; key++) found = us_stretch_url(stretch, key) == s->wanted ? key : found;
+        return found;
+    }
     uint32_t low = s->guess, high = s->guess, step = 1;
-    if (url_at(block, s->guess) < url) {
-        while (high < s->high && url_at(block, high) < url) {
+    if (us_stretch_url(stretch, s->guess) < s->wanted) {
+        while (high < stretch->keys && us_stretch_url(stretch, high) < s->wanted) {
             low = high + 1;
-            high = step < s->high - high ? high + step : s->high;
+            high = step < stretch->keys - high ? high + step : stretch->keys;
             step *= 2;
         }
     } else {
-        while (low > s->low && url_at(block, low - 1) >= url) {
+        while (low > 0 && us_stretch_url(stretch, low - 1) >= s->wanted) {
             high = low - 1;
-            low = step < low - s->low ? low - step : s->low;
+            low = step < low ? low - step : 0;
             step *= 2;
         }
     }
     for (uint32_t count = high - low; count > 0;) {
         const uint32_t half = count / 2;
-        const int smaller = url_at(block, low + half) < url;
+        const int smaller = us_stretch_url(stretch, low + half) < s->wanted;
         low += smaller ? half + 1 : 0;
         count = smaller ? count - half - 1 : half;
     }
-    return low;
+    return low < stretch->keys && us_stretch_url(stretch, low) == s->wanted ? low : stretch->keys;
 }
 
 static int find_window(us_runfile *run, const us_record *keys, size_t count, uint8_t *values, us_found *found) {
     search searches[WINDOW];
     for (size_t i = 0; i < count; i++) locate(run, &keys[i], &searches[i]);
     for (size_t i = 0; i < count; i++) {
-        if (us_run_block(run, searches[i].number, 0, &searches[i].block) != 0) {
+        if (us_run_block(run, searches[i].number, 0, &searches[i].block) != 0 || enter(&keys[i], &searches[i]) != 0) {
             found->damaged = searches[i].number;
             return -1;
         }
-        enter(&keys[i], &searches[i]);
     }
+    for (size_t i = 0; i < count; i++) reach(&searches[i]);
     for (size_t i = 0; i < count; i++) {
         const search *s = &searches[i];
-        if (s->low == s->high) continue;
-        const uint32_t at = finish(s, keys[i].url);
-        if (at >= s->high || url_at(&s->block, at) != keys[i].url) continue;
-        us_store64(values + 8 * (size_t)keys[i].value, (uint64_t)us_block_value(&s->block, at));
+        if (!s->is_here) continue;
+        const uint32_t at = s->stretch.upper != NULL ? finish_long(s) : finish_short(s);
+        if (at >= s->stretch.keys) continue;
+        us_store64(values + 8 * (size_t)keys[i].value, (uint64_t)us_stretch_value(&s->block, &s->stretch, at));
         found->filled++;
     }
     return 0;

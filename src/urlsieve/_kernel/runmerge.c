@@ -25,17 +25,15 @@ static void sink(merging *m, size_t at) {
     m->heap[at] = moved;
 }
 
-static void load_key(us_source *s) {
-    s->now = (us_record){us_load64(s->block.sites + 8 * (size_t)s->site), us_load64(s->block.urls + 8 * (size_t)s->key),
-                         us_block_value(&s->block, s->key)};
+/* What stands at the cursor, after it was moved within its block. A block that was verified has it, if its bytes stayed as they were. */
+static enum us_merge_status at_cursor(us_source *s, enum us_cursor_status status) {
+    s->now = s->cursor.now;
+    return status == US_CURSOR_RECORD ? US_MERGE_OK : US_MERGE_DAMAGED;
 }
 
 static enum us_merge_status enter_block(us_source *s) {
     if (us_run_block(s->run, s->number, 1, &s->block) != 0) return US_MERGE_DAMAGED;
-    s->key = s->site = 0;
-    s->site_end = us_block_end(&s->block, 0);
-    load_key(s);
-    return US_MERGE_OK;
+    return at_cursor(s, us_cursor_first(&s->cursor, &s->block));
 }
 
 static enum us_merge_status load_plain(us_source *s) {
@@ -46,10 +44,9 @@ static enum us_merge_status load_plain(us_source *s) {
 /* To the next record; *ended: there is none. */
 static enum us_merge_status step(us_source *s, int *ended) {
     *ended = 0;
-    if (s->run != NULL && ++s->key < s->block.keys) {
-        if (s->key >= s->site_end && s->site + 1 < s->block.site_count) s->site_end = us_block_end(&s->block, ++s->site);
-        load_key(s);
-        return US_MERGE_OK;
+    if (s->run != NULL) {
+        const enum us_cursor_status status = us_cursor_next(&s->cursor, &s->block);
+        if (status != US_CURSOR_END) return at_cursor(s, status);
     }
     if (++s->number >= s->count) {
         *ended = 1;

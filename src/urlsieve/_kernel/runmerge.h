@@ -12,9 +12,7 @@ typedef struct {
     size_t count;              /* records; of a run its blocks */
     size_t number;             /* the record or block it stands in */
     us_block block;
-    uint32_t key;              /* in the block */
-    uint32_t site;
-    uint32_t site_end;
+    us_cursor cursor;          /* in the block */
     us_record now;
 } us_source;
 

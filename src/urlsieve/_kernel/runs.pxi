@@ -77,7 +77,7 @@ cdef str run_fault(us_run_status status, const us_runfile *run):
     if status == US_RUN_NOT_ONE:
         return "not a run"
     if status == US_RUN_OTHER_VERSION:
-        return f"version {run.version}, this program knows {US_RUN_VERSION}"
+        return f"version {run.version}, this program knows {US_RUN_OLDEST} to {US_RUN_VERSION}"
     if status == US_RUN_OTHER_STORE:
         return "of another store"
     if status == US_RUN_CUT_OFF:
@@ -116,6 +116,11 @@ cdef class Run:
     @property
     def blocks(self):
         return self.run.blocks
+
+    @property
+    def version(self):
+        """The format of its blocks: 1 is read, 2 is written."""
+        return self.run.version
 
     @property
     def first(self):

@@ -26,38 +26,23 @@ static int put_header(us_run_writer *writer, us_work *out) {
 }
 
 static int put_block(us_run_writer *writer, us_work *out) {
-    if (us_work_text(out, US_BLOCK_MOST) != 0 || us_work_text(&writer->index, US_RUN_ENTRY) != 0) return -1;
+    if (us_work_text(out, US_BLOCK_MOST + US_BITS_BEHIND) != 0 || us_work_text(&writer->index, US_RUN_ENTRY) != 0) return -1;
     uint8_t *to = out->text + out->used, *entry = writer->index.text + writer->index.used;
-    const size_t length = us_block_pack(writer->pending, writer->used, writer->owner, writer->blocks, to);
+    const size_t length = us_block_pack(writer->pending, &writer->measure, writer->owner, writer->blocks, to);
     us_store_fingerprint(entry, &writer->pending[0]);
     us_store64(entry + 16, writer->offset);
     us_store64(entry + 24, us_load64(to));
     writer->index.used += US_RUN_ENTRY;
     writer->blocks++;
-    writer->used = writer->sites = 0;
-    writer->any_value = writer->tombstones = 0;
+    memset(&writer->measure, 0, sizeof writer->measure);
     came_out(writer, out, length);
     return 0;
 }
 
 /* Takes the record into the block in work; 0 if the block would be too long with it, and then nothing has changed. */
 static int take(us_run_writer *writer, const us_record *record) {
-    const int is_tombstone = record->value == US_TOMBSTONE;
-    int64_t least = writer->least, most = writer->most;
-    if (!is_tombstone) {
-        least = writer->any_value && least < record->value ? least : record->value;
-        most = writer->any_value && most > record->value ? most : record->value;
-    }
-    const int any_value = writer->any_value | !is_tombstone, tombstones = writer->tombstones | is_tombstone;
-    const uint32_t sites = writer->sites + (writer->used == 0 || writer->pending[writer->used - 1].site != record->site);
-    const uint32_t width = us_block_width(least, most, any_value, tombstones);
-    if (writer->used == US_BLOCK_KEYS || us_block_length(writer->used + 1, sites, width) > US_BLOCK_MOST) return 0;
-    writer->pending[writer->used++] = *record;
-    writer->sites = sites;
-    writer->least = least;
-    writer->most = most;
-    writer->any_value = any_value;
-    writer->tombstones = tombstones;
+    if (!us_measure_take(&writer->measure, record)) return 0;
+    writer->pending[writer->measure.keys - 1] = *record;
     return 1;
 }
 
@@ -88,7 +73,7 @@ enum us_write_status us_run_writer_add(us_run_writer *writer, const uint8_t *rec
 
 int us_run_writer_finish(us_run_writer *writer, us_work *out) {
     if (writer->offset == 0 && put_header(writer, out) != 0) return -1;
-    if (writer->used > 0 && put_block(writer, out) != 0) return -1;
+    if (writer->measure.keys > 0 && put_block(writer, out) != 0) return -1;
     const size_t length = writer->index.used;
     if (us_work_text(out, length + US_RUN_FOOTER) != 0) return -1;
     uint8_t *index = out->text + out->used, *footer = index + length;

@@ -2,6 +2,7 @@
 #ifndef US_RUNWRITE_H
 #define US_RUNWRITE_H
 
+#include "blockpack.h"
 #include "run.h"
 #include "work.h"
 
@@ -9,12 +10,7 @@ enum us_write_status { US_WRITE_OK, US_WRITE_MEMORY, US_WRITE_ORDER, US_WRITE_AB
 
 typedef struct {
     us_record pending[US_BLOCK_KEYS];   /* the block in work */
-    uint32_t used;
-    uint32_t sites;
-    int64_t least;                      /* of the values that are not TOMBSTONE, if there are any */
-    int64_t most;
-    int any_value;
-    int tombstones;
+    us_measure measure;
     us_record last;
     uint64_t owner;
     uint64_t count;
