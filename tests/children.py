@@ -134,20 +134,10 @@ def rekey_now(address: str, profile: str) -> None:
     opening.rekey(address, profile=profile, secret="new")
 
 
-def open_anew(address: str) -> urlsieve.Sieve:
-    """Also where the store is replaced at that very moment."""
-    while True:
-        try:
-            return urlsieve.open(address)
-        except urlsieve.StoreUnavailable as error:
-            if "open it anew" not in str(error):
-                raise
-
-
 def live_through_rekeys(address: str, seed: int, moment: float, out: str) -> None:
     """Push, pop, settle, forget nothing; told that the store was replaced, open it anew and settle what is still held. Every
     acknowledged push is written down."""
-    rng, sieve, held = random.Random(seed), open_anew(address), []
+    rng, sieve, held = random.Random(seed), urlsieve.open(address), []
     number = 0
     while time.time() < moment:
         urls = [f"http://{rng.choice(('www.', ''))}h{n % 31}.example/{seed}/{n // 2}" for n in range(number, number + rng.randrange(1, 60))]
@@ -169,7 +159,7 @@ def live_through_rekeys(address: str, seed: int, moment: float, out: str) -> Non
                 raise
             append(out, "reopened\n")
             sieve.close()
-            sieve = open_anew(address)
+            sieve = urlsieve.open(address)
     append(out, f"held {len(held)}\n")
     sieve.close()
 

@@ -84,22 +84,45 @@ def open(
     place = _place(address)
     if _is_redis(place):
         durability = None if durability is None else checks.choice("durability", durability, ("full", "normal", "wait"))
-        store = _redis(place, _fresh(wanted, _suffixes, pinned=True), change, bool(create), durability, _clock, _chance)
     else:
         durable = checks.choice("durability", durability or "full", ("full", "normal")) == "full"
-        fresh = _fresh(wanted, _suffixes)
-        store = _embedded(place, header=fresh, policy=replace(Policy(), **change), create=bool(create), durable=durable)
-    try:
-        _compare(store.header, wanted, store.address)
-        if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
-            store.set_policy(**change)
-        sieve = Sieve(store, clock=_clock, chance=_chance)
-        if new_rules is not None:
-            sieve.apply_rules(new_rules)
-        return sieve
-    except BaseException:
-        store.close()
-        raise
+
+    def bound() -> Any:
+        if _is_redis(place):
+            return _redis(place, _fresh(wanted, _suffixes, pinned=True), change, bool(create), durability, _clock, _chance)
+        return _embedded(place, header=_fresh(wanted, _suffixes), policy=replace(Policy(), **change), create=bool(create), durable=durable)
+
+    def opened() -> Sieve:
+        store = bound()
+        try:
+            _compare(store.header, wanted, store.address)
+            if change and any(getattr(store.policy(), name) != value for name, value in change.items()):
+                store.set_policy(**change)
+            sieve = Sieve(store, clock=_clock, chance=_chance)
+            if new_rules is not None:
+                sieve.apply_rules(new_rules)
+            return sieve
+        except BaseException:
+            store.close()
+            raise
+
+    return opened() if _is_redis(place) else _patiently(opened)
+
+
+def _patiently(opened: Callable[[], Sieve]) -> Sieve:
+    """A store that is replaced (restore, rekey) while it is being opened is opened anew: the one that lies there then is whole."""
+    from urlsieve.stores.embedded.files import Replaced
+
+    for pause in _PAUSES:
+        try:
+            return opened()
+        except Replaced:
+            time.sleep(pause)
+    return opened()
+
+
+#: Seconds before each further attempt.
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 def restore(backup: str | os.PathLike[str], address: str | os.PathLike[str], *, force: bool = False) -> None:

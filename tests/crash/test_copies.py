@@ -11,6 +11,7 @@ import urlsieve
 from sieve_lab import check_conservation, pages, states
 from urlsieve import ConfigError, LeaseLost, StoreCorrupt, StoreFull, StoreUnavailable, opening
 from urlsieve.stores.embedded import disk, merging
+from urlsieve.stores.embedded import store as embedded
 from urlsieve.stores.embedded.seen import manifest
 
 pytestmark = pytest.mark.crash
@@ -151,6 +152,43 @@ def test_whoever_has_the_replaced_store_open_is_told(fast_path, store):
     with urlsieve.open(store) as sieve:
         assert [False] == sieve.seen("http://into.nowhere.example/")
         check_conservation(sieve)
+
+
+@pytest.mark.parametrize("step", ["check_file", "Ledger", "check_whole", "read_header", "shelf_of"])
+@pytest.mark.parametrize("by", ["restore", "rekey"])
+def test_a_store_that_is_replaced_while_it_is_opened_is_opened(fast_path, store, monkeypatch, step, by):
+    with urlsieve.open(store) as sieve:
+        sieve.backup(fast_path / "copy")
+    real, times = getattr(embedded, step), []
+
+    def replaced_just_before(*args, **kwargs):
+        times.append(step)
+        if len(times) == 1:
+            if by == "restore":
+                opening.restore(fast_path / "copy", store, force=True)
+            else:
+                opening.rekey(store, secret="new")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(embedded, step, replaced_just_before)
+    with urlsieve.open(store, delay=2.0) as sieve:
+        assert [False, *[True] * 300] == sieve.seen(["http://new.example/", *pages(300)])
+        assert 1 == sieve.push("http://new.example/").new
+        check_conservation(sieve)
+
+
+def test_a_store_that_is_replaced_without_end_says_so(fast_path, store, monkeypatch):
+    with urlsieve.open(store) as sieve:
+        sieve.backup(fast_path / "copy")
+    real = embedded.shelf_of
+
+    def replaced_just_before(*args, **kwargs):
+        opening.restore(fast_path / "copy", store, force=True)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(embedded, "shelf_of", replaced_just_before)
+    with pytest.raises(StoreUnavailable, match="open it anew"):
+        urlsieve.open(store, delay=2.0)
 
 
 @pytest.mark.slow

@@ -137,6 +137,13 @@ def publish(new: Path, directory: Path) -> None:
     disk.sync(directory.resolve().parent)
 
 
+class Replaced(StoreUnavailable):
+    """The store that was opened is not the one that lies there now."""
+
+    def __init__(self, where: Path | str) -> None:
+        super().__init__(f"the store {where} was removed or replaced while it was open: open it anew")
+
+
 class FairLock:
     """One writer at a time over all processes, and none starves.
 
@@ -182,7 +189,7 @@ class FairLock:
         except FileNotFoundError:
             here = None
         if here is None or (here.st_ino, here.st_dev) != (ours.st_ino, ours.st_dev):
-            raise StoreUnavailable(f"the store {self._where} was removed or replaced while it was open: open it anew")
+            raise Replaced(self._where)
 
     def _give_way(self) -> None:
         quiet = 0

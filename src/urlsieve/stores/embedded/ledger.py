@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from urlsieve._kernel._core import FingerprintMap, siphash24
 from urlsieve.errors import StoreCorrupt, StoreFull, StoreUnavailable, UrlsieveError
-from urlsieve.stores.embedded.files import FairLock, NoLock
+from urlsieve.stores.embedded.files import FairLock, NoLock, Replaced
 
 if TYPE_CHECKING:
     from urlsieve.stores.embedded.seen import Seen
@@ -317,7 +317,7 @@ class Ledger:
     def _still_there(self) -> None:
         """Whoever removes or replaces the file of an open ledger must not make it answer for the new one, or acknowledge into nothing."""
         if self._identity != _identity(self._path):
-            raise StoreUnavailable(f"the store {self.where} was removed or replaced while it was open: open it anew")
+            raise Replaced(self.where)
 
     def changed(self) -> tuple[int, int]:
         with self.read() as db:
