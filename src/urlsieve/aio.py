@@ -26,7 +26,7 @@ from urlsieve.errors import StoreFull, StoreUnavailable
 from urlsieve.model import Entry, EntryInfo, GroupRow, Lease, Level, Outcome, Policy, Settled, SiteRow, URLItem
 
 if TYPE_CHECKING:
-    from urlsieve.answers import Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why
+    from urlsieve.answers import Compacted, Failed, Finding, Imported, Leases, Rejected, Report, Stats, Why
     from urlsieve.canon import Explanation, Rules
     from urlsieve.canon.proposals import Proposals
     from urlsieve.canon.rulebook import Book
@@ -247,6 +247,9 @@ class AsyncSieve:
 
     async def backup(self, place: str | os.PathLike[str]) -> None:
         await self._call(self._sieve.backup, place)
+
+    async def compact(self) -> Compacted:
+        return await self._call(self._sieve.compact)
 
     async def verify(self, *, deep: bool = False) -> list[str]:
         return await self._call(self._sieve.verify, deep=deep)

@@ -142,6 +142,17 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted:
+    """Bytes of the seen set before and after it was merged into one file."""
+
+    before: int
+    after: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"before": self.before, "after": self.after}
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """Why nothing is fetched: the words that hold, and a sentence each."""
 

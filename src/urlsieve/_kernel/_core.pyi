@@ -198,6 +198,8 @@ class RunWriter:
     def finish(self) -> bytes:
         """The rest of the file."""
 
+RUN_VERSION: int
+
 @final
 class Run:
     """Reads a run from a buffer, which is held as long as this lives and must not change; usable from any thread.

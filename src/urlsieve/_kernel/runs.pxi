@@ -1,5 +1,9 @@
 # Part of _core.pyx: runs, their writer and their merging.
 
+#: The format of runs that are written.
+RUN_VERSION = US_RUN_VERSION
+
+
 cdef bytes taken(us_work *out):
     return PyBytes_FromStringAndSize(<char *>out.text, <Py_ssize_t>out.used) if out.used else b""
 

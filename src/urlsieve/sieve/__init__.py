@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from urlsieve import looking
+from urlsieve.answers import Compacted
 from urlsieve.model import Policy
 from urlsieve.sieve.flow import Flow
 from urlsieve.sieve.opened import URLs
@@ -25,6 +26,12 @@ class Sieve(Flow, Questions, Upkeep):
         """A copy of the store in a new folder, consistent at one moment, made while others work. `urlsieve.opening.restore` makes a store
         of it; opened where it lies it is one too. ConfigError if the folder has something, or the store has another way to be copied."""
         self._store.backup(os.fspath(place))
+
+    def compact(self) -> Compacted:
+        """Merges the whole seen set into one file, without what was forgotten, while others may work; the store does most of that by
+        itself. What it takes on the disk before and after. A stop loses the last step only: say it again. ConfigError: the store has no
+        such files; StoreUnavailable: another process is merging."""
+        return Compacted(*self._store.compact())
 
     def now(self) -> float:
         """The time this sieve goes by, in seconds since the epoch."""

@@ -374,6 +374,10 @@ class Store(Protocol):
     def backup(self, place: str) -> None:
         """A copy that opens as a store, consistent at one moment, made while others work. ConfigError where the engine has its own way."""
 
+    def compact(self) -> tuple[int, int]:
+        """Everything the engine merges in the background, now, while others work. Bytes of the seen set before and after. ConfigError where
+        there is nothing of that kind, StoreUnavailable while another opener is at it."""
+
     def changed(self) -> object:
         """A value that differs when another may have written; cheap enough to ask a hundred times a second."""
 

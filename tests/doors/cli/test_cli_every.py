@@ -56,6 +56,7 @@ TABLE = {
     "backup": Kind(("copy",), needs=True),
     "restore": Kind(("nosuchbackup",)),
     "verify": Kind(needs=True),
+    "compact": Kind(needs=True),
     "upgrade": Kind(needs=True),
     "rekey": Kind(("--secret", "new"), needs=True),
     "doctor": Kind(needs=True),

@@ -35,6 +35,7 @@ NEED_A_STORE = {
     "purge": ["example.com"],
     "verify": [],
     "doctor": [],
+    "compact": [],
     "upgrade": [],
     "explain": ["http://example.com/"],
 }

@@ -38,6 +38,7 @@ COMMANDS = {
     "backup": "copy a store while others work",
     "restore": "make a store of a backup",
     "verify": "check that a store is sound",
+    "compact": "merge a store's seen set into one file",
     "upgrade": "make a store of an older version one of this version",
     "rekey": "give a store another profile, secret or canonical form",
     "doctor": "look for what may go wrong with a store",

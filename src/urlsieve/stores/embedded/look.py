@@ -37,14 +37,16 @@ def counts(db: sqlite3.Connection, size: int) -> Counts:
         tally,
         oldest=oldest,
         sampled=sampled,
-        size={"seen": _seen_bytes(db, number), "text": packed.size(db, number), "total": size, **more},
+        size={"seen": seen_bytes(db), "text": packed.size(db, number), "total": size, **more},
         epoch=number.get("epoch", 0),
         rules_generation=number.get("rules_generation", 0),
     )
 
 
-def _seen_bytes(db: sqlite3.Connection, number: dict[str, int]) -> int:
-    return int(scalar(db, "SELECT coalesce(sum(size), 0) FROM run")) + 24 * number.get("journaled", 0)
+def seen_bytes(db: sqlite3.Connection) -> int:
+    """What the seen set takes: its runs, and 24 bytes a record of the journal."""
+    sql = "SELECT (SELECT coalesce(sum(size), 0) FROM run) + 24 * coalesce((SELECT n FROM counter WHERE name = 'journaled'), 0)"
+    return int(scalar(db, sql))
 
 
 def _oldest(db: sqlite3.Connection) -> tuple[float | None, bool]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
-from urlsieve._kernel._core import Run
+from urlsieve._kernel._core import RUN_VERSION, Run
 from urlsieve.errors import UrlsieveError
 from urlsieve.stores.embedded.ledger import Ledger
 from urlsieve.stores.embedded.runs import Made, Shelf, damaged, merged
@@ -60,11 +60,12 @@ class Merging:
                 return
             self.wake()
 
-    def _rotate(self) -> None:
+    def _rotate(self, least: int | None = None) -> None:
+        """A journal of so many records at least (None: of its longest) becomes a run."""
         made: Made | None = None
         try:
             with self._ledger.write() as tx:
-                if tx.value("journaled") < LONGEST_JOURNAL:
+                if tx.value("journaled") < (LONGEST_JOURNAL if least is None else least):
                     return  # another process was faster
                 older = bool(tx.seen.runs)  # a tombstone is for those only
                 made = self._shelf.write(merged([tx.seen.recent()], tombstones=older))
@@ -111,21 +112,44 @@ class Merging:
         except _FAILURES as error:
             self.trouble = f"runs could not be merged: {error}"
 
-    def merge(self, *, everything: bool = False) -> None:
-        """Until nothing is left to merge (`everything`: until there is one run), unless another process is at it."""
-        lock = self._shelf.alone()
-        if lock is None:
-            return
-        try:
-            while True:
+    def merge(self) -> bool:
+        """Until nothing is left to merge; False: another opener is at it."""
+        with self._alone() as alone:
+            while alone:
                 with self._ledger.read() as db:
                     named = manifest(db)
-                chosen = named if everything and len(named) > 1 else choose(named)
+                chosen = choose(named)
                 if chosen is None:
-                    return
+                    break
                 self._merge(chosen, older=len(chosen) < len(named))
+        return alone
+
+    def compact(self) -> bool:
+        """What was in the journal and in runs becomes one run, without tombstones, in the newest format; others may go on marking. First as
+        ever, one size after another, and then the rest: a stop loses the last step only. False: another opener is merging."""
+        if self._thread is not None and self._pid == os.getpid():
+            self._thread.join()
+        self._rotate(1)
+        if not self.merge():
+            return False
+        with self._alone() as alone:
+            if not alone:
+                return False
+            with self._ledger.read() as db:
+                named = manifest(db)
+            if len(named) > 1 or (named and self._shelf.open(named[0].name).version < RUN_VERSION):
+                self._merge(named, older=False)
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether nobody else merges; and then nobody does meanwhile."""
+        lock = self._shelf.alone()
+        try:
+            yield lock is not None
         finally:
-            lock.close()
+            if lock is not None:
+                lock.close()
 
     def _merge(self, chosen: Sequence[Named], *, older: bool) -> None:
         made = self._shelf.write(self._merged(chosen, older))

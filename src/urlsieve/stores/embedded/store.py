@@ -459,6 +459,16 @@ class EmbeddedStore:
         False: another opener is at it."""
         return self._packing.pack()
 
+    def compact(self) -> tuple[int, int]:
+        before = self._seen_bytes()
+        if not self._merging.compact():
+            raise StoreUnavailable(f"{self.address}: another process merges the seen set at this moment; try again when it is done")
+        return before, self._seen_bytes()
+
+    def _seen_bytes(self) -> int:
+        with self._ledger.read() as db:
+            return look.seen_bytes(db)
+
     def rekey(self, plan: Rekeying, progress: Callable[[int], object]) -> Rekeyed:
         """The store gets another header, in one step at the end. Not to be used afterwards: open it anew."""
         if self._directory is None:

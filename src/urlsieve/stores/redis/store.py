@@ -292,6 +292,9 @@ class RedisStore:
             "export copies its URLs to a file"
         )
 
+    def compact(self) -> tuple[int, int]:
+        raise ConfigError(f"the store {self.address} has its seen set in the server's memory: there is nothing to merge")
+
     def changed(self) -> object:
         (sign,) = self._job.wire.ask([Call("", "", ("GET", self._job.signs))])
         return sign, int(time.monotonic() / LONGEST_BLIND)

@@ -2,8 +2,10 @@
 
 import errno
 import random
+import shutil
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -338,3 +340,100 @@ def test_a_listing_of_many_small_sites_walks_the_set_once(fast_path, small, monk
         )
         assert 100 == sum(row.done for row in rows.values())
         assert rows["big.example"] == sieve._store.site("big.example", sieve.canonicalizer.name_hash("big.example"))
+
+
+# -- compact
+
+
+def many(count, site):
+    return [f"http://{site}.example/{i}" for i in range(count)]
+
+
+@pytest.mark.parametrize("where", ["store", "memory:"])
+def test_compact_leaves_one_run_without_what_was_forgotten(tmp_path, small, where):
+    address = where if where == "memory:" else str(tmp_path / where)
+    with testing.open(address, clock=testing.VirtualClock()) as sieve:
+        for i in range(9):
+            sieve.push(many(15, f"site{i}"))
+        sieve.forget(many(15, "site3"))
+        settle_merges(sieve)
+        before = sieve.stats().bytes["seen"]
+        done = sieve.compact()
+        (run,) = runs_of(sieve)
+        assert (before, run.size, 8 * 15) == (done.before, done.after, run.keys)
+        assert done.after < done.before
+        assert {"unseen"} == {sieve.info(url).state for url in many(15, "site3")}
+        assert {"pending"} == {sieve.info(url).state for url in many(15, "site8")}
+        assert (done.after, done.after) == (sieve.compact().before, runs_of(sieve)[0].size)
+        sieve.push(many(3, "more"))
+        sieve.compact()
+        assert [8 * 15 + 3] == [run.keys for run in runs_of(sieve)]
+        check_conservation(sieve)
+
+
+def test_compact_of_an_empty_store_makes_nothing(tmp_path):
+    with open_at(tmp_path) as sieve:
+        assert {"before": 0, "after": 0} == sieve.compact().as_dict()
+        assert [] == runs_of(sieve)
+
+
+def test_compact_forgets_everything_when_everything_was_forgotten(tmp_path, small):
+    with open_at(tmp_path) as sieve:
+        sieve.push(many(40, "a"))
+        sieve.forget(many(40, "a"))
+        assert 0 == sieve.compact().after
+        assert ([], []) == (runs_of(sieve), files_of(tmp_path))
+        assert [] == sieve.verify(deep=True)
+
+
+def test_compact_says_so_when_somebody_else_merges(tmp_path, small):
+    with open_at(tmp_path) as sieve, open_at(tmp_path) as other:
+        sieve.push(many(50, "a"))
+        lock = other._store._merging._shelf.alone()
+        with pytest.raises(StoreUnavailable, match="another process merges"):
+            sieve.compact()
+        lock.close()
+        assert 50 == sieve.stats().seen
+        sieve.compact()
+        assert [50] == [run.keys for run in runs_of(sieve)]
+
+
+def test_others_push_while_a_store_is_compacted(tmp_path, small):
+    with open_at(tmp_path) as sieve, open_at(tmp_path) as other:
+        pushed = threading.Event()
+
+        def push():
+            for i in range(40):
+                other.push(many(25, f"site{i}"))
+                pushed.set()
+
+        thread = threading.Thread(target=push)
+        thread.start()
+        pushed.wait(30)
+        while thread.is_alive():
+            try:
+                sieve.compact()
+            except StoreUnavailable:  # the other one's own merge
+                thread.join(0.01)
+        thread.join()
+        settle_merges(other)
+        sieve.compact()
+        assert [1000] == [run.keys for run in runs_of(sieve)]
+        assert [] == sieve.verify(deep=True)
+
+
+def test_compact_writes_an_old_run_in_the_newest_format(tmp_path):
+    shutil.copytree(Path(__file__).resolve().parents[3] / "golden/embedded-3", tmp_path / "store")
+    with testing.open(str(tmp_path / "store"), clock=testing.VirtualClock()) as sieve:
+        before = sieve.stats().as_dict()
+        assert 1 in {run.version for _, run in opened(sieve)}
+        sieve.compact()
+        assert [2] == [run.version for _, run in opened(sieve)]
+        after = sieve.stats().as_dict()
+        assert {name: value for name, value in before.items() if name != "bytes"} == {n: v for n, v in after.items() if n != "bytes"}
+        assert [] == sieve.verify(deep=True)
+
+
+def opened(sieve):
+    with sieve._store._ledger.look() as tx:
+        return list(tx.seen.runs)
