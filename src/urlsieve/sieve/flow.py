@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from urlsieve import arguments, checks, deciding, linking, ruling, spending, watching, witnessing
 from urlsieve.answers import Leases, Report, lease_of
@@ -12,13 +12,9 @@ from urlsieve.arguments import Ticket
 from urlsieve.batch import Defaults, Prepared, as_given, readable, slices
 from urlsieve.keepalive import KeepAlive
 from urlsieve.model import Lease, Mode, Outcome, Row, Settled, URLItem
-from urlsieve.stores.protocol import Leased, Witnessed
-
-if TYPE_CHECKING:
-    pass
-
 from urlsieve.sieve.opened import URLs
 from urlsieve.sieve.ruled import Ruled
+from urlsieve.stores.protocol import Leased, Witnessed
 
 MODES = {"new": Mode.NEW, "raise": Mode.RAISE, "again": Mode.AGAIN}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from urlsieve import levels, linking, looking, ruling, watching, witnessing
 from urlsieve.answers import Report
@@ -12,9 +12,6 @@ from urlsieve.canon import Canonicalizer
 from urlsieve.model import Mode, Offers, URLItem
 from urlsieve.stores.protocol import Offered, StaleRules, Store
 from urlsieve.unique import Unique
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 URLs = str | bytes | URLItem | Iterable[str | bytes | URLItem]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from urlsieve import arguments, checks, levels, looking
 from urlsieve.answers import Imported, Report
@@ -13,12 +12,8 @@ from urlsieve.batch import MOST, slices
 from urlsieve.errors import ConfigError
 from urlsieve.model import Entry, GroupRow, Level, Offers, SiteRow
 from urlsieve.moving import arriving, leaving
-from urlsieve.sites import GroupHandle, SiteHandle
-
-if TYPE_CHECKING:
-    pass
-
 from urlsieve.sieve.opened import Opened, URLs
+from urlsieve.sites import GroupHandle, SiteHandle
 
 
 class Upkeep(Opened):

@@ -46,7 +46,7 @@ def run(tx: Transaction, sweep: Sweep, policy: Policy, now: float, sites: Sites)
 
 def _move(tx: Transaction, moves: list[Move], policy: Policy, now: float, sites: Sites) -> None:
     seen.remove(tx, [move.old for move in moves])
-    known = [move.new for move in moves if seen.find(tx, [move.new])]
+    known = seen.find(tx, [move.new for move in moves])  # nothing else is there: none of them goes to one that stays
     drop.drop(tx, [(key, seen.KNOWN) for key in known], policy, now)
     seen.add(tx, [move.new for move in moves], [move.entry for move in moves])
     sites.add(tx, {move.new[:8]: move.site for move in moves})
