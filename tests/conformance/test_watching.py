@@ -202,6 +202,15 @@ def test_a_change_of_the_rules_leaves_no_address_and_no_page_behind(ruled):
     assert {url(number) for number in CHOSEN for url in (www, mobile)} == set(urls)
 
 
+@pytest.mark.parametrize("text", ["# a line more\n" + RULES, RULES + "[scope]\ndepth = 3\n"])
+def test_it_does_not_matter_on_which_line_a_rule_stands_in_its_file(sieve, text):
+    sieve.apply_rules(Rules.parse(text), by="Ann")
+    sieve.push([www(CHOSEN[0]), mobile(CHOSEN[0])])
+    assert 2 == len(fetched(sieve, lambda url: url))
+    assert 1 == sieve.rules.counts.suspended
+    check_conservation(sieve)
+
+
 def test_two_workers_that_find_it_out_at_once_suspend_it_once(shared):
     workers = [shared.open(), shared.open()]
     workers[0].apply_rules(Rules.parse(RULES), by="Ann")

@@ -154,8 +154,8 @@ def _under(canonicalizer: "Canonicalizer", url: str | bytes, base: str | None) -
     if number is None:
         return None
     rule = compiled.rules[number]
-    name = "rules" if canonicalizer.rules is None else canonicalizer.rules.name
-    return _Under(rule, compiled.switched[number], unsettled, f"site rule {rule.name!r}, {name}:{rule.line}")
+    source = f"site rule {rule.name!r}, {canonicalizer.rules.name}:{canonicalizer.rules.source_of(rule).line}"
+    return _Under(rule, compiled.switched[number], unsettled, source)
 
 
 def _notes(under: _Under, canonicalizer: "Canonicalizer") -> Iterator[str]:

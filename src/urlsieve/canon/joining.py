@@ -27,7 +27,8 @@ def _proposals(canonicalizer: "Canonicalizer", urls: Sequence[str], base: str | 
     for number in numbers if compiled is not None else ():
         rule = compiled.rules[number]  # type: ignore[union-attr]
         if rule.proposed:
-            yield f"the proposed {' and '.join(rule.proposed)} of the site rule {rule.name!r} ({rules.name}:{rule.line}) would join them"
+            line = rules.source_of(rule).line
+            yield f"the proposed {' and '.join(rule.proposed)} of the site rule {rule.name!r} ({rules.name}:{line}) would join them"
 
 
 def _profiles(canonicalizer: "Canonicalizer", urls: Sequence[str], base: str | None) -> Iterator[str]:

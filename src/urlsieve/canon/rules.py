@@ -150,11 +150,12 @@ class Rules:
 
     def proposed_of(self, rule: Rule) -> tuple[str, ...]:
         """What of a rule, also of one as it is applied, nobody has confirmed."""
-        return next((one.proposed for one in self._by_host.get(rule.host, ()) if one.line == rule.line), ())
+        return self.source_of(rule).proposed
 
     def source_of(self, rule: Rule) -> Rule:
         """The rule of this set that another, as it is applied, was made of."""
-        return next(one for one in self._by_host[rule.host] if one.line == rule.line)
+        # not by its line: sets that say the same share what was compiled, and their files may have other lines
+        return next(one for one in self._by_host[rule.host] if (one.match, one.path) == (rule.match, rule.path))
 
     def group_of(self, host: str) -> str | None:
         """The name of the group a host (with or without port) shares its turn with, or None: the most specific match says it."""

@@ -63,3 +63,20 @@ def test_user_info_is_masked_in_steps_of_rules() -> None:
     rules = Rules.parse("[[site]]\nmatch = 'e.com'\ndrop = ['a']\n")
     told = Canonicalizer(rules=rules).explain("http://u:secret@e.com/?a=1")
     assert "secret" not in json.dumps(told.as_dict())[: json.dumps(told.as_dict()).index('"keys"')]
+
+
+def test_sets_that_say_the_same_tell_their_own_lines() -> None:
+    def rule(path: str, key: str) -> str:
+        return f"[[site]]\nmatch = 'e.com'\npath = '{path}'\n{key}\nhttps = 'merge'\n"
+
+    texts = [rule("/a/*", "drop = ['x']"), rule("/b/*", "drop = ['y']")]
+    first, second = Rules.parse("".join(texts), "one.toml"), Rules.parse("# a file of another order\n" + "".join(reversed(texts)), "two.toml")
+    assert first == second
+    url = "http://e.com/b/?y=1"
+    for rules, line in ((first, 6), (second, 2)):
+        canon = Canonicalizer(rules=rules)
+        source = f"{rules.name}:{line}"
+        told = canon.explain(url, "https://e.com/b/?y=2")
+        assert f"under the site rule 'e.com /b/*', {source}" in told.notes
+        assert any("would join them" in note and f"({source})" in note for note in told.notes)
+        assert line == canon.rule_of(canon.canonicalize_many([url]), 0).line
