@@ -16,7 +16,7 @@ from urlsieve.errors import ConfigError, InvalidURL, mask_userinfo
 from urlsieve.frontier.budget import NEVER, SPENT, again_at
 from urlsieve.frontier.health import is_half_open
 from urlsieve.model import LONGEST_EXAMPLE, EntryInfo, GroupRow, Policy, Refused, SiteRow, State
-from urlsieve.stores.protocol import Store
+from urlsieve.stores.protocol import Leased, Store
 
 if TYPE_CHECKING:
     from urlsieve.canon.rules import Rules
@@ -26,9 +26,15 @@ SHORTEST_POLL, LONGEST_POLL = 0.01, 0.25
 
 
 def wait(
-    store: Store, timeout: float, clock: Callable[[], float], groups: Sequence[str] | None = None, group_ids: Sequence[int] = ()
+    store: Store,
+    timeout: float,
+    clock: Callable[[], float],
+    spent: Callable[[float], Leased | None],
+    groups: Sequence[str] | None = None,
+    group_ids: Sequence[int] = (),
 ) -> bool:
-    """Polls the store's cheap sign of change, and looks closer when there is one or when time itself may have brought something."""
+    """Polls the store's cheap sign of change, and looks closer when there is one or when time itself may have brought something. `spent`:
+    what a pop gives while nothing of the whole job may be fetched, whatever its groups say; None: they are asked."""
     end = time.monotonic() + timeout
     pause = SHORTEST_POLL
     sign: object = None
@@ -40,7 +46,8 @@ def wait(
             if fresh != sign:
                 pause = SHORTEST_POLL
             sign = fresh
-            ready, later = store.ready(now, groups, group_ids)
+            nothing = spent(now)
+            ready, later = store.ready(now, groups, group_ids) if nothing is None else (False, nothing.next_at)
             if ready:
                 return True
         left = end - time.monotonic()

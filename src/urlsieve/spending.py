@@ -41,6 +41,13 @@ def within(store: Store, form: Form, limit: int, lease: Lease, first: Leased, no
     return given._replace(rows=kept, next_at=None if next_at is not None and next_at >= NEVER / 2 else next_at)
 
 
+def first(store: Store, form: Form, limit: int, lease: Lease, now: float) -> Leased:
+    """What is leased before sites and domains are looked at. Where the job's budget is spent that is nothing, but time goes on: leases
+    that have expired go back."""
+    nothing = whole_job(store, form, now)
+    return lease(limit) if nothing is None else nothing._replace(reaped=lease(0).reaped)
+
+
 def whole_job(store: Store, form: Form, now: float) -> Leased | None:
     """Nothing, where the whole job's budget or its day's is spent: then no group has to be looked at. None: look at them."""
     if form.limited is None or not form.limited.for_all:

@@ -245,6 +245,48 @@ def test_what_a_page_is_and_that_bytes_count_whenever_they_are_said(sieve, clock
     assert [1, 1, 1, 1] == [one.urls for one in (used.job, used.day, used.sites["a.e.example"], used.domains["e.example"])]
 
 
+@pytest.mark.parametrize("groups", [None, ["a.example"]])
+@pytest.mark.parametrize("unit", ["job", "day"])
+def test_wait_does_not_promise_what_a_pop_cannot_give(lab, sieve, clock, unit, groups):
+    sieve.push(site("a.example", 3))
+    limited(sieve, f"{unit} = {{ pages = 1 }}")
+    assert sieve.wait(0, groups=groups)
+    sieve.done(sieve.pop(1))
+    assert [] == sieve.pop(1, groups=groups)
+    assert not sieve.wait(0.03, groups=groups)
+    if unit == "day":
+        clock.advance(DAY)
+    else:
+        limited(sieve, f"{unit} = {{ pages = 2 }}")
+    assert sieve.wait(0, groups=groups)
+    assert 1 == len(sieve.pop(3, groups=groups))
+
+
+def test_one_who_waits_hears_of_another_workers_rules(shared):
+    first, second = shared.open(), shared.open()
+    first.push(site("a.example", 3))
+    limited(first, "job = { pages = 1 }")
+    first.done(first.pop(1))
+    assert [] == second.pop(1)
+    assert not second.wait(0)
+    limited(first, "job = { pages = 2 }")
+    assert second.wait(5)
+    assert 1 == len(second.pop(1))
+
+
+@pytest.mark.parametrize("groups", [None, ["a.example"]])
+def test_leases_expire_while_the_whole_budget_is_spent(sieve, clock, groups):
+    sieve.push([*site("a.example", 2), *site("b.example", 2)])
+    limited(sieve, "job = { pages = 2 }")
+    (kept,), _lost = sieve.pop(1, lease=1000), sieve.pop(1, lease=10)
+    sieve.done(kept)
+    (kept,) = sieve.pop(1, lease=1000)
+    sieve.done(kept)
+    clock.advance(11)
+    assert [] == sieve.pop(1, groups=groups)
+    assert {"done": 2, "pending": 2} == states(sieve)
+
+
 def test_sleepers_of_another_worker_wake_when_rules_change(shared, clock):
     first, second = shared.open(), shared.open()
     first.push(site("a.example", 5))

@@ -76,7 +76,7 @@ class Flow(Ruled):
         def take(many: int) -> Leased:
             return self._store.lease(many, float(lease), now, chance=self._random(8), groups=names, group_ids=ids)
 
-        given = spending.whole_job(self._store, self._form, now) or take(limit)
+        given = spending.first(self._store, self._form, limit, take, now)
         if given.generation > self._form.generation:
             self._read_rules()
         if self._form.limited is not None and self._form.limited.meters:

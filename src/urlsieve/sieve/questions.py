@@ -62,7 +62,10 @@ class Questions(Opened):
         """Until something may be popped (True; with `groups`, of these) or `timeout` seconds have passed (False)."""
         checks.number("timeout", timeout, least=0)
         names = None if groups is None else arguments.names(groups)
-        return looking.wait(self._store, float(timeout), self._clock, names, [self.canonicalizer.name_hash(name) for name in names or ()])
+        ids = [self.canonicalizer.name_hash(name) for name in names or ()]
+        return looking.wait(
+            self._store, float(timeout), self._clock, lambda now: spending.whole_job(self._store, self._form, now), names, ids
+        )
 
     def stats(self) -> Stats:
         counts, imported = self._store.counts(self._clock()), self._store.imported()

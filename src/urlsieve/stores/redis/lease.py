@@ -45,6 +45,8 @@ class Rounds:
         rows: list[Row] = []
         reaped = 0
         looked = None in self._heads and self._look(now)
+        if limit == 0:
+            return self._tidied(ttl, now, chance)
         for _ in range(MOST_ROUNDS):
             chosen = self._choose(limit - len(rows), now)
             if not chosen:
@@ -70,6 +72,13 @@ class Rounds:
         """All shards, in one round trip."""
         self._job.everywhere("peek", (), now)
         return True
+
+    def _tidied(self, ttl: float, now: float, chance: bytes) -> Leased:
+        """Nothing is leased: what time has brought is done, in all shards that are known to have some."""
+        times = ((shard, time) for shard, head in enumerate(self._heads) if head is not None for time in (head.wake, head.bury))
+        ripe = dict.fromkeys(shard for shard, time in times if time is not None and time <= now)
+        answers = self._job.ask([self._lease(shard, 0, ttl, chance) for shard in ripe], now, again=once_more)
+        return Leased([], self._later(now), sum(int(answer.values[2]) for answer in answers))
 
     def _along(self, without: set[int], ttl: float, now: float, chance: bytes) -> list[Ask]:
         """In the same round trip: a look at some shards in turn; and where time has brought something, a lease of nothing, which tidies up:
@@ -135,6 +144,8 @@ class Rounds:
 
     def by_name(self, limit: int, ttl: float, now: float, chance: bytes, names: Sequence[str], ids: Sequence[int]) -> Leased:
         """Only these groups, shard by shard, the one with the highest priority first."""
+        if limit == 0:
+            return self.lease(0, ttl, now, chance)
         by_shard: dict[int, list[bytes]] = {}
         for name, number in zip(names, ids, strict=True):
             by_shard.setdefault(self._job.shards.of(name), []).append(pack.half_of(number))
