@@ -1,15 +1,18 @@
 """Fingerprints that are offered go in; how many different ones there were, in all and each day, comes out, about right.
 
-Every worker counts in memory and merges what it has into the store now and then: two sketches of one set are one, so it does not matter who
-saved last, but for what a worker had met in the last seconds before it was killed.
+Every worker counts in memory and merges what it has into the store now and then, one after the other. What a worker met in the last seconds
+before it was killed may be missing.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import random
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -26,6 +29,8 @@ PLACE, ALL = "\0unique", "all"
 DAY = 86_400.0
 #: How long a day's sketch is kept, and the one of all; how long a worker counts before it saves, in seconds.
 DAY_KEPT, ALL_KEPT, PAUSE = 400 * DAY, 20 * 365 * DAY, 10.0
+#: For how long somebody who saves may keep the others out, and how long these wait, in seconds.
+LOCK, LOCK_KEPT, LONGEST_WAIT = "unique", 5.0, 6.0
 
 
 class Unique:
@@ -63,14 +68,29 @@ class Unique:
         now, self._saved = self._clock(), self._clock()
         changed, self._changed = self._changed, set()
         try:
-            for day in sorted(changed):
-                self._merge(day, self._days[day], now, DAY_KEPT)
-                self._merge(ALL, self._days[day], now, ALL_KEPT)
+            with self._alone(now):
+                for day in sorted(changed):
+                    self._merge(day, self._days[day], now, DAY_KEPT)
+                    self._merge(ALL, self._days[day], now, ALL_KEPT)
         except UrlsieveError as error:
             self._changed |= changed
             log.warning("the count of different URLs was not saved: %s", error)
         for day in [day for day in self._days if day not in self._changed and day != day_of(now)]:
             del self._days[day]
+
+    @contextmanager
+    def _alone(self, now: float) -> Iterator[None]:
+        """Two that read, merge and write at once would lose what one of them met. Who is kept waiting for too long goes on all the same."""
+        owner, token, end = f"{os.getpid()}-{id(self):x}", None, time.monotonic() + LONGEST_WAIT
+        while token is None and time.monotonic() < end:
+            token = self._store.lock(LOCK, owner, LOCK_KEPT, now)[0]
+            if token is None:
+                time.sleep(random.uniform(0.005, 0.03))
+        try:
+            yield
+        finally:
+            if token is not None:
+                self._store.unlock(LOCK, token)
 
     def close(self) -> None:
         """Saves, unless there is nothing, or the store is another process's since a fork."""

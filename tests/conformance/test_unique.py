@@ -55,3 +55,18 @@ def test_it_is_saved_now_and_then(shared):
 def test_a_day_is_a_date(sieve, day):
     with pytest.raises(ConfigError, match="YYYY-MM-DD"):
         sieve.unique(day)
+
+
+def test_openers_that_save_at_the_same_time_lose_nothing(shared):
+    """Four processes would each read, merge and write: here threads with an opener each."""
+    import threading
+
+    openers = [shared.open() for _ in range(4)]
+    for who, one in enumerate(openers):
+        one.push([f"http://h{who}.example/{i}" for i in range(1_500)])
+    threads = [threading.Thread(target=one.close) for one in openers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert abs(shared.open().unique() / 6_000 - 1) < 0.05

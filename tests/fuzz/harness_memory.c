@@ -139,7 +139,7 @@ static int thin_cuckoo(const uint8_t *records, size_t refused) {
         memcpy(keys + US_FINGERPRINT * i, records + US_RECORD * i, US_FINGERPRINT);
         values[i] = (int64_t)i;
     }
-    CHECK(us_cuckoo_init(&table, 1) == 0);
+    CHECK(us_cuckoo_init(&table, 1, 5) == 0);
     CHECK(us_cuckoo_add(&table, keys, values, RECORDS / 2, 0, flags) == 0);
     until_refusal = refused;
     const int failed = us_cuckoo_add(&table, keys, values, RECORDS, 0, flags) != 0;

@@ -67,7 +67,7 @@ static void cuckoo_step(us_cuckoo *table, int with_values) {
 static void cuckoo_round(void) {
     us_cuckoo table;
     const int with_values = (int)below(2);
-    CHECK(us_cuckoo_init(&table, with_values) == 0);
+    CHECK(us_cuckoo_init(&table, with_values, chance()) == 0);
     if (below(4) == 0) CHECK(us_cuckoo_reserve(&table, below(500)) == 0);
     for (size_t steps = 20 + below(60); steps > 0; steps--) cuckoo_step(&table, with_values);
     uint8_t listed[16 * KEYS];

@@ -240,9 +240,10 @@ def merge_records(sources: list[Run | bytes], start: bytes, limit: int, *, tombs
 
 @final
 class Cuckoo:
-    """The table of `urlsieve.sketch.CuckooTable`; usable from any thread, many at a time. `values`: a map to int64, else a set."""
+    """The table of `urlsieve.sketch.CuckooTable`; usable from any thread, many at a time. `values`: a map to int64, else a set. seed:
+    64 bits of chance, so that nobody can choose keys that meet."""
 
-    def __init__(self, values: bool) -> None: ...
+    def __init__(self, values: bool, seed: int) -> None: ...
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
@@ -260,7 +261,7 @@ class Cuckoo:
 @final
 class BloomBits:
     """Blocks of a Bloom filter in a writable buffer, 64 bytes each, aligned to 64; `bits`: a key's, 1 to 21. Threads and processes that
-    share the buffer may add and ask at the same time. ValueError after `release`, which gives the buffer back."""
+    share the buffer may add and ask at the same time. ValueError after `release`."""
 
     def __init__(self, buffer: Buffer, bits: int) -> None: ...
     def add(self, fingerprints: bytes) -> tuple[bytes, int]:
@@ -269,6 +270,9 @@ class BloomBits:
     def set_bits(self) -> int: ...
     def checksum(self) -> int: ...
     def release(self) -> None: ...
+    @property
+    def released(self) -> bool:
+        """Is the buffer given back? Not while a call works on it."""
 
 def hll_add(registers: bytearray, fingerprints: bytes) -> bool:
     """Whether a register changed. 2**p registers, p from 4 to 18."""

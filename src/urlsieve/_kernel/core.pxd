@@ -234,7 +234,7 @@ cdef extern from "cuckoo.h" nogil:
         int with_values
         size_t count
         size_t bytes
-    int us_cuckoo_init(us_cuckoo *table, int with_values)
+    int us_cuckoo_init(us_cuckoo *table, int with_values, uint64_t seed)
     void us_cuckoo_free(us_cuckoo *table)
     int us_cuckoo_reserve(us_cuckoo *table, size_t keys)
     int us_cuckoo_add(us_cuckoo *table, const uint8_t *fingerprints, const int64_t *values, size_t count, int replace, uint8_t *flags)

@@ -14,7 +14,7 @@ struct us_lock {
     pthread_rwlock_t held;
 };
 
-enum { CHUNK = 4096, AHEAD = 12, POUR = 32, BFS = 512, NO_PARENT = 0xffff };
+enum { CHUNK = 4096, AHEAD = 12, POUR = 32, BFS = 512, MOST_EMPTY = 64, NO_PARENT = 0xffff };
 
 /* A key on its way: its two nests are made of `order`. */
 typedef struct {
@@ -27,7 +27,7 @@ static int is_free(const us_egg *egg) { return (egg->site | egg->url) == 0; }
 static int same(const us_egg *a, const us_egg *b) { return a->site == b->site && a->url == b->url; }
 static size_t first_of(const us_cuckoo_part *part, uint64_t order) { return us_place(part->room, order << 6); }
 static size_t second_of(const us_cuckoo_part *part, uint64_t order) { return us_place(part->room, us_again(order)); }
-static uint64_t order_of(const us_egg *egg) { return us_mix(egg->site, egg->url); }
+static uint64_t order_of(const us_cuckoo_part *part, const us_egg *egg) { return us_mix_keyed(part->seed, egg->site, egg->url); }
 
 /* --- one part; the caller has its lock ---------------------------------------------------------------------------------------------- */
 
@@ -72,7 +72,7 @@ static size_t make_room(us_cuckoo_part *part, uint64_t order) {
         int slot = free_slot(&part->nests[queue[at].nest]);
         if (slot < 0) {
             for (uint8_t i = 0; i < US_CUCKOO_WAYS && used < BFS; i++) {
-                const uint64_t theirs = order_of(&part->nests[queue[at].nest].eggs[i]);
+                const uint64_t theirs = order_of(part, &part->nests[queue[at].nest].eggs[i]);
                 const size_t one = first_of(part, theirs), other = second_of(part, theirs);
                 const size_t next = one == queue[at].nest ? other : one;
                 if (next != queue[at].nest) queue[used++] = (step){next, (uint16_t)at, i};
@@ -117,10 +117,10 @@ static int pour(const us_cuckoo_part *from, us_cuckoo_part *to) {
     const us_egg *eggs = &from->nests[0].eggs[0];
     const size_t slots = from->room * US_CUCKOO_WAYS;
     for (size_t slot = 0; slot < slots; slot++) {
-        if (slot + POUR < slots) __builtin_prefetch(&to->nests[second_of(to, order_of(&eggs[slot + POUR]))], 1);
+        if (slot + POUR < slots) __builtin_prefetch(&to->nests[second_of(to, order_of(to, &eggs[slot + POUR]))], 1);
         const us_egg *egg = &eggs[slot];   /* first nests come in order */
         if (is_free(egg)) continue;
-        const size_t at = make_room(to, order_of(egg));
+        const size_t at = make_room(to, order_of(to, egg));
         if (at == SIZE_MAX) return -1;
         put(to, at, egg, from->values != NULL ? from->values[slot] : 0);
     }
@@ -128,9 +128,11 @@ static int pour(const us_cuckoo_part *from, us_cuckoo_part *to) {
 }
 
 /* To at least so many nests. The part is as it was until all its keys are in the longer one. */
-static int grow(us_cuckoo *table, us_cuckoo_part *part, size_t room) {
+static int grow(us_cuckoo *table, us_cuckoo_part *part, size_t wanted) {
+    size_t room = wanted;
     for (;; room += room / 4 + 1) {
-        us_cuckoo_part longer = {0};
+        if (room / MOST_EMPTY > part->count / US_CUCKOO_WAYS + 1 && room > wanted) return -1;   /* keys that meet wherever they are */
+        us_cuckoo_part longer = {.seed = part->seed};
         if (make_nests(&longer, room, table->with_values) != 0) return -1;
         if (pour(part, &longer) != 0) {
             free(longer.nests);
@@ -165,7 +167,9 @@ static int add_one(us_cuckoo *table, us_cuckoo_part *part, const bird *key, int6
     const int is_full = part->count >= part->room * US_CUCKOO_WAYS - part->room * US_CUCKOO_WAYS / 20;
     size_t slot = is_full ? SIZE_MAX : make_room(part, key->order);
     while (slot == SIZE_MAX) {
-        if (grow(table, part, part->room + part->room / 3 + 1) != 0) return -1;
+        const size_t room = part->room + part->room / 3 + 1;
+        if (room / MOST_EMPTY > part->count / US_CUCKOO_WAYS + 1 && !is_full) return -1;   /* not more room is missing, but other keys */
+        if (grow(table, part, room) != 0) return -1;
         slot = make_room(part, key->order);
     }
     put(part, slot, &key->egg, value);
@@ -206,11 +210,11 @@ typedef struct {
     uint16_t starts[US_CUCKOO_PARTS + 1];
 } flock;
 
-static void gather(flock *birds, const uint8_t *fingerprints, size_t count) {
+static void gather(flock *birds, uint64_t seed, const uint8_t *fingerprints, size_t count) {
     uint64_t orders[CHUNK];
     uint16_t next[US_CUCKOO_PARTS] = {0};
     for (size_t i = 0; i < count; i++) {
-        orders[i] = us_mix(us_load64(fingerprints + 16 * i), us_load64(fingerprints + 16 * i + 8));
+        orders[i] = us_mix_keyed(seed, us_load64(fingerprints + 16 * i), us_load64(fingerprints + 16 * i + 8));
         next[orders[i] >> 58]++;
     }
     uint16_t at = 0;
@@ -265,24 +269,18 @@ static int do_part(const job *todo, us_cuckoo_part *part, const bird *keys, size
     return failed ? -1 : 0;
 }
 
-/* Threads begin at different parts, so that they meet at few locks. */
-static size_t somewhere(void) {
-    static _Atomic unsigned turn;
-    return atomic_fetch_add_explicit(&turn, 23, memory_order_relaxed) % US_CUCKOO_PARTS;
-}
-
 static int do_all(job todo, const uint8_t *fingerprints, size_t count) {
     flock *birds = malloc(sizeof *birds);
     if (birds == NULL) return -1;
     int failed = 0;
     for (size_t start = 0; start < count && !failed; start += CHUNK) {
         const size_t some = count - start < CHUNK ? count - start : CHUNK;
-        gather(birds, fingerprints + 16 * start, some);
+        gather(birds, todo.table->parts[0].seed, fingerprints + 16 * start, some);
         job here = todo;
         here.flags += start;
         if (here.given != NULL) here.given += start;
         if (here.values != NULL) here.values += start;
-        const size_t begin = somewhere();
+        const size_t begin = atomic_fetch_add_explicit(&todo.table->turn, 23, memory_order_relaxed) % US_CUCKOO_PARTS;
         for (size_t p = 0; p < US_CUCKOO_PARTS && !failed; p++) {
             const size_t number = (begin + p) % US_CUCKOO_PARTS, first = birds->starts[number];
             const size_t many = birds->starts[number + 1] - first;
@@ -315,15 +313,17 @@ int us_cuckoo_discard(us_cuckoo *table, const uint8_t *fingerprints, size_t coun
 
 /* --- the whole table ------------------------------------------------------------------------------------------------------------------ */
 
-int us_cuckoo_init(us_cuckoo *table, int with_values) {
+int us_cuckoo_init(us_cuckoo *table, int with_values, uint64_t seed) {
     memset(table, 0, sizeof *table);
     table->with_values = with_values;
     atomic_init(&table->count, 0);
     atomic_init(&table->bytes, 0);
+    atomic_init(&table->turn, 0);
     struct us_lock *locks = malloc(US_CUCKOO_PARTS * sizeof *locks);
     if (locks == NULL) return -1;
     for (size_t p = 0; p < US_CUCKOO_PARTS; p++) {
         table->parts[p].lock = &locks[p];
+        table->parts[p].seed = seed;
         if (pthread_rwlock_init(&locks[p].held, NULL) == 0) continue;
         while (p-- > 0) pthread_rwlock_destroy(&locks[p].held);
         free(locks);

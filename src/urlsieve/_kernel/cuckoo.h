@@ -5,7 +5,8 @@ an array of nests of four keys, one cache line; a key stands in one of two nests
 (breadth first, so the shortest way is found, over at most BFS nests), and where that leads nowhere, or the part is 0.95 full, it grows by a
 third. Nothing is lost when it grows, nor when there is no memory to grow.
 
-Keys are spread by their mixed bits: give keyed hashes to it. Keys somebody else can choose make it large and slow, never wrong. */
+Keys are spread by their bits mixed with a seed: who does not know it cannot choose keys that meet. A part in which keys meet all the same
+does not grow without end: beyond 64 times the room that it needs it says that there is none. */
 #ifndef US_CUCKOO_H
 #define US_CUCKOO_H
 
@@ -32,6 +33,7 @@ typedef struct {
     size_t count;
     int has_zero;      /* the key that looks free */
     int64_t zero_value;
+    uint64_t seed;     /* the table's */
 } us_cuckoo_part;
 
 typedef struct {
@@ -39,10 +41,11 @@ typedef struct {
     int with_values;
     _Atomic size_t count;
     _Atomic size_t bytes;
+    _Atomic unsigned turn;   /* threads begin at different parts, so that they meet at few locks */
 } us_cuckoo;
 
 /* 0, or -1: no memory, or the system has no more locks. */
-int us_cuckoo_init(us_cuckoo *table, int with_values);
+int us_cuckoo_init(us_cuckoo *table, int with_values, uint64_t seed);
 void us_cuckoo_free(us_cuckoo *table);
 
 /* Room for so many keys without growing; also for what a part gets more than its share. 0, or -1 when memory is out. */

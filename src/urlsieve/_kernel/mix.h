@@ -14,6 +14,11 @@ static inline uint64_t us_stir(uint64_t x) {
 /* Equal URL halves of different sites part, and neighbours among numbers do. */
 static inline uint64_t us_mix(uint64_t site, uint64_t url) { return us_stir(url ^ site * UINT64_C(0x9e3779b97f4a7c15)); }
 
+/* The same with a secret: whoever does not know it cannot choose keys that meet. */
+static inline uint64_t us_mix_keyed(uint64_t seed, uint64_t site, uint64_t url) {
+    return us_stir(us_stir(url ^ seed) + site * UINT64_C(0x9e3779b97f4a7c15));
+}
+
 /* A second number of the first. */
 static inline uint64_t us_again(uint64_t mixed) { return us_stir(mixed + UINT64_C(0xd1b54a32d192ed03)); }
 

@@ -7,8 +7,8 @@ cdef class Cuckoo:
 
     cdef us_cuckoo table
 
-    def __cinit__(self, bint values):
-        if us_cuckoo_init(&self.table, values) != 0:
+    def __cinit__(self, bint values, uint64_t seed):
+        if us_cuckoo_init(&self.table, values, seed) != 0:
             raise MemoryError("no locks for one more table")
 
     def __dealloc__(self):
@@ -105,8 +105,12 @@ cdef class BloomBits:
 
     cdef us_bloom bloom
     cdef Py_buffer view
+    cdef int users        # calls that work on the bits now; guarded by the lock
+    cdef bint leaving
+    cdef object lock
 
     def __cinit__(self, object buffer, uint32_t bits):
+        self.lock = Lock()
         PyObject_GetBuffer(buffer, &self.view, PyBUF_WRITABLE)
         if self.view.len == 0 or self.view.len % 64 or <size_t>self.view.buf % 64 or not 1 <= bits <= 21:
             PyBuffer_Release(&self.view)
@@ -120,49 +124,70 @@ cdef class BloomBits:
             PyBuffer_Release(&self.view)
 
     def release(self):
-        """Gives the buffer back; nothing can be done with it afterwards."""
-        if self.bloom.words is not NULL:
+        """Gives the buffer back when the last call that works on it has ended; nothing can be done with it afterwards."""
+        with self.lock:
+            self.leaving = True
+            self.let_go()
+
+    cdef void let_go(self):
+        if self.leaving and self.users == 0 and self.bloom.words is not NULL:
             self.bloom.words = NULL
             PyBuffer_Release(&self.view)
 
-    cdef int check(self) except -1:
-        if self.bloom.words is NULL:
-            raise ValueError("the filter is closed")
+    @property
+    def released(self):
+        return self.bloom.words is NULL
+
+    cdef int enter(self) except -1:
+        with self.lock:
+            if self.leaving:
+                raise ValueError("the filter is closed")
+            self.users += 1
+        return 0
+
+    cdef int leave(self) except -1:
+        with self.lock:
+            self.users -= 1
+            self.let_go()
         return 0
 
     def add(self, bytes fingerprints not None):
         """(flags, how many were new)."""
         cdef size_t count, fresh
-        self.check()
         cdef const uint8_t *keys = whole(fingerprints, 16, "fingerprints", &count)
         answer = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>count)
         cdef uint8_t *flags = <uint8_t *>PyBytes_AS_STRING(answer)
+        self.enter()
         with nogil:
             fresh = us_bloom_add(&self.bloom, keys, count, flags)
+        self.leave()
         return answer, fresh
 
     def get(self, bytes fingerprints not None):
         cdef size_t count
-        self.check()
         cdef const uint8_t *keys = whole(fingerprints, 16, "fingerprints", &count)
         answer = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>count)
         cdef uint8_t *flags = <uint8_t *>PyBytes_AS_STRING(answer)
+        self.enter()
         with nogil:
             us_bloom_get(&self.bloom, keys, count, flags)
+        self.leave()
         return answer
 
     def set_bits(self):
         cdef uint64_t found
-        self.check()
+        self.enter()
         with nogil:
             found = us_bloom_set_bits(&self.bloom)
+        self.leave()
         return found
 
     def checksum(self):
         cdef uint64_t found
-        self.check()
+        self.enter()
         with nogil:
             found = us_bloom_checksum(&self.bloom)
+        self.leave()
         return found
 
 

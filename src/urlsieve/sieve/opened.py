@@ -21,71 +21,71 @@ class Opened:
     """An open store and how this opener sees it."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float], chance: Callable[[int], bytes]) -> None:
-        self._store, self._clock, self._random = store, clock, chance
-        self._unique = Unique(store, clock)
-        self._form = ruling.finished(store)
-        self._witness = witnessing.Witness(store)
-        self._watch = watching.Watch(store)
+        self.store, self.clock, self.random = store, clock, chance
+        self.unique = Unique(store, clock)
+        self.form = ruling.finished(store)
+        self.witness = witnessing.Witness(store)
+        self.watch = watching.Watch(store)
 
     @property
     def canonicalizer(self) -> Canonicalizer:
         """The store's canonical form, under its rules as this sieve has read them."""
-        return self._form.canonicalizer
+        return self.form.canonicalizer
 
-    def _group_of(self, host: str) -> str:
-        return self._form.group_of(host)
+    def group_of(self, host: str) -> str:
+        return self.form.group_of(host)
 
-    def _offer_parts(self, parts: list[linking.Part], mode: Mode, report: Report) -> None:
+    def offer_parts(self, parts: list[linking.Part], mode: Mode, report: Report) -> None:
         """One atomic step. Where somebody has changed the rules meanwhile, under theirs: their keys may be others."""
         taken: list[bytes] = []  # what parts of a store took of it that had not heard of the newer rules yet
         while True:
-            form = self._form
-            prepared = [levels.asked(self._store, form.levels, part.prepared(form)) for part in parts]
+            form = self.form
+            prepared = [levels.asked(self.store, form.levels, part.prepared(form)) for part in parts]
             offers = merge(prepared)
-            offered = self._store.offer(offers, mode, form.generation, self._clock())
+            offered = self.store.offer(offers, mode, form.generation, self.clock())
             if not offered.stale_rules:
                 break
             if offered.verdicts:
                 taken = overlaid(prepared, taken, spread(prepared, offered.verdicts))
-            self._reload_rules()
-        self._unique.add(offers.fingerprints)
+            self.reload_rules()
+        self.unique.add(offers.fingerprints)
         answers = overlaid(prepared, taken, spread(prepared, offered.verdicts))
         for part, verdicts in zip(prepared, answers, strict=True):
             report.add(verdicts, part.refused)
         if mode in (Mode.NEW, Mode.RAISE):
-            self._watch.offer(form, prepared, answers, self._clock())
+            self.watch.offer(form, prepared, answers, self.clock())
 
-    def _offered(self, offers: Offers, mode: Mode) -> Offered:
+    def offered(self, offers: Offers, mode: Mode) -> Offered:
         """Of entries that the store has: their fingerprints are what it says. Where the rules have changed meanwhile they may not be."""
-        offered = self._store.offer(offers, mode, self._form.generation, self._clock())
+        offered = self.store.offer(offers, mode, self.form.generation, self.clock())
         if offered.stale_rules:
-            self._reload_rules()
+            self.reload_rules()
         return offered
 
-    def _count(self, offers: Offers) -> None:
+    def count(self, offers: Offers) -> None:
         """An offer of no URLs, for its counts of rejected ones."""
-        while self._offered(offers, Mode.NEW).stale_rules:
+        while self.offered(offers, Mode.NEW).stale_rules:
             pass
 
-    def _asked(self, urls: list[str | bytes | URLItem], ask: Callable[[Offers, int], T]) -> tuple[Prepared, T]:
+    def asked(self, urls: list[str | bytes | URLItem], ask: Callable[[Offers, int], T]) -> tuple[Prepared, T]:
         """A question of these URLs to the store, under its rules as they are now."""
         while True:
-            prepared = levels.asked(self._store, self._form.levels, self._prepare(urls, Defaults(), None))
+            prepared = levels.asked(self.store, self.form.levels, self.prepare(urls, Defaults(), None))
             try:
                 return prepared, ask(prepared.offers, prepared.generation)
             except StaleRules:
-                self._reload_rules()
+                self.reload_rules()
 
-    def _prepare(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared:
-        return prepare(urls, defaults, self._form, base=base)
+    def prepare(self, urls: list[str | bytes | URLItem], defaults: Defaults, base: str | None) -> Prepared:
+        return prepare(urls, defaults, self.form, base=base)
 
-    def _reload_rules(self) -> None:
+    def reload_rules(self) -> None:
         """Another worker has changed the rules: theirs hold from now on."""
-        self._read_rules()
+        self.read_rules()
 
-    def _read_rules(self) -> ruling.Form:
-        self._form = ruling.finished(self._store)
-        return self._form
+    def read_rules(self) -> ruling.Form:
+        self.form = ruling.finished(self.store)
+        return self.form
 
-    def _site_name(self, name: object) -> str:
-        return looking.site_name(self._store, self.canonicalizer, name)
+    def site_name(self, name: object) -> str:
+        return looking.site_name(self.store, self.canonicalizer, name)

@@ -13,12 +13,15 @@ import os
 import struct
 import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, final
 
 from urlsieve._kernel import BloomBits
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreMismatch, StoreUnavailable
 from urlsieve.sketch import sizing
+from urlsieve.sketch.blocks import block
 
 _MAGIC, _VERSION, HEAD = b"\x89USB\r\n\x1a\n", 1, 4096
 _PARAMETERS = struct.Struct("<8sIIQQd")  # magic, version, bits a key sets, blocks, capacity, error
@@ -43,6 +46,8 @@ class BloomFilter:
         _check(capacity, error)
         self.path = None if path is None else Path(path)
         self._lock = threading.Lock()
+        self._free = threading.Condition()
+        self._users, self._closing = 0, False
         self._file = -1
         self._map: mmap.mmap | None = None
         try:
@@ -58,16 +63,18 @@ class BloomFilter:
 
     def add(self, fingerprints: bytes) -> bytes:
         """One byte each: 1 it may have been there before, 0 it was not. Two who add one at the same moment may both be told 0."""
-        flags, fresh = self._bits.add(_block(fingerprints))
-        if fresh:
-            with self._lock:  # of other processes too: a lost update costs a count, never a bit
-                state = self._state()
-                self._write_state(state[0], state[1] + fresh, state[2], state[3])
+        with self._used():
+            flags, fresh = self._bits.add(block(fingerprints))
+            if fresh:
+                with self._lock:  # of other processes too: a lost update costs a count, never a bit
+                    state = self._state()
+                    self._write_state(state[0], state[1] + fresh, state[2], state[3])
         return flags
 
     def contains(self, fingerprints: bytes) -> bytes:
         """One byte each: 1 it may be there, 0 it is not."""
-        return self._bits.get(_block(fingerprints))
+        with self._used():
+            return self._bits.get(block(fingerprints))
 
     def discard(self, fingerprints: bytes) -> NoReturn:
         """ConfigError: the bits of a key may be another's too."""
@@ -82,7 +89,8 @@ class BloomFilter:
     @property
     def estimate(self) -> float:
         """How many different keys it has, by its bits."""
-        return sizing.estimate(self._bits.set_bits(), self.blocks, self.bits)
+        with self._used():
+            return sizing.estimate(self._bits.set_bits(), self.blocks, self.bits)
 
     @property
     def fill(self) -> float:
@@ -96,13 +104,31 @@ class BloomFilter:
 
     def flush(self) -> None:
         """What was added survives a power cut from here on, in a filter that is closed before one: an open one is refused after it."""
-        if self._map is not None and self.path is not None:
-            self._map.flush()
+        with self._used():
+            if self._map is not None and self.path is not None:
+                self._map.flush()
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        """`close` waits for those who are at it."""
+        with self._free:
+            if self._closing:
+                raise StoreUnavailable("the filter is closed")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._free:
+                self._users -= 1
+                self._free.notify_all()
 
     def close(self) -> None:
         """The last who has it open seals it: its bits are on disk and have a checksum. Twice is fine."""
-        if self._map is None:
-            return
+        with self._free:
+            if self._closing:
+                return
+            self._closing = True
+            self._free.wait_for(lambda: self._users == 0)
         try:
             if self.path is not None:
                 self._seal()
@@ -128,7 +154,12 @@ class BloomFilter:
     def _make_in_memory(self, capacity: int | None, error: float | None) -> None:
         capacity, error = _wanted(capacity, error)
         bits, blocks = _shape(capacity, error)
-        self._take(capacity, error, bits, blocks, mmap.mmap(-1, HEAD + sizing.BLOCK // 8 * blocks))
+        size = HEAD + sizing.BLOCK // 8 * blocks
+        try:
+            memory = mmap.mmap(-1, size)
+        except (OSError, OverflowError) as problem:
+            raise MemoryError(f"no memory for a filter of {size:,} bytes") from problem
+        self._take(capacity, error, bits, blocks, memory)
 
     def _open(self, path: Path, capacity: int | None, error: float | None, create: bool) -> None:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create and capacity is not None else 0)
@@ -138,14 +169,18 @@ class BloomFilter:
             raise StoreUnavailable(f"there is no filter {path}: name a capacity and an error to make one") from None
         except OSError as problem:
             raise StoreUnavailable(f"cannot open the filter {path}: {problem.strerror}") from problem
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, 0)  # who opens or closes does so alone
+        self._alone(fcntl.F_WRLCK)  # who opens or closes does so alone
         try:
             if os.fstat(self._file).st_size == 0:
                 self._make(path, capacity, error)
             self._read(path, capacity, error)
             fcntl.flock(self._file, fcntl.LOCK_SH)
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, 0)
+            self._alone(fcntl.F_UNLCK)
+
+    def _alone(self, kind: int) -> None:
+        """Of the open file, not of the process: it holds between two openers of one process too."""
+        fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 1, 0))
 
     def _make(self, path: Path, capacity: int | None, error: float | None) -> None:
         capacity, error = _wanted(capacity, error)
@@ -203,7 +238,7 @@ class BloomFilter:
     def _seal(self) -> None:
         """If nobody else has it open."""
         assert self._map is not None
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, 0)
+        self._alone(fcntl.F_WRLCK)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -222,6 +257,11 @@ class BloomFilter:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def __del__(self) -> None:
+        """One that was forgotten is not sealed: its bits are not known to be on disk."""
+        if getattr(self, "_file", -1) >= 0:
+            os.close(self._file)
 
 
 def _boot() -> bytes:
@@ -248,9 +288,3 @@ def _shape(capacity: int, error: float) -> tuple[int, int]:
     """(bits a key sets, blocks)."""
     per_key, bits = sizing.sizing(error)
     return bits, int(capacity * per_key / sizing.BLOCK) + 1
-
-
-def _block(fingerprints: bytes) -> bytes:
-    if not isinstance(fingerprints, bytes) or len(fingerprints) % 16:
-        raise ConfigError("fingerprints are a block of bytes, 16 each")
-    return fingerprints

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from typing import final
 
 from urlsieve._kernel import Cuckoo
 from urlsieve.errors import ConfigError
+from urlsieve.sketch.blocks import block
 
 
 @final
@@ -22,10 +24,10 @@ class CuckooTable:
     __slots__ = ("_table", "_values")
 
     def __init__(self, capacity: int = 0, *, values: bool = False) -> None:
-        if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
+        if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 <= capacity < 1 << 48:
             raise ConfigError(f"capacity is a number of fingerprints, not {capacity!r}")
         self._values = bool(values)
-        self._table = Cuckoo(self._values)
+        self._table = Cuckoo(self._values, int.from_bytes(os.urandom(8), "little"))
         if capacity:
             self._table.reserve(capacity)
 
@@ -39,28 +41,30 @@ class CuckooTable:
 
     def add(self, fingerprints: bytes, values: Sequence[int] | None = None) -> bytes:
         """1: it is new. One that is there keeps its value; of equals in a batch the first counts."""
-        return self._table.add(_block(fingerprints), self._packed(values), False)
+        return self._table.add(block(fingerprints), self._packed(values), False)
 
     def set(self, fingerprints: bytes, values: Sequence[int]) -> bytes:
         """1: it is new. One that is there gets the new value; of equals in a batch the last counts."""
         if not self._values:
             raise ConfigError("a table made without values=True keeps none")
-        return self._table.add(_block(fingerprints), self._packed(values), True)
+        return self._table.add(block(fingerprints), self._packed(values), True)
 
     def contains(self, fingerprints: bytes) -> bytes:
         """1: it is there."""
-        return self._table.get(_block(fingerprints), False, 0)[0]
+        return self._table.get(block(fingerprints), False, 0)[0]
 
     def get(self, fingerprints: bytes, missing: int = -1) -> Sequence[int]:
         """The value of each, `missing` where it is not there."""
         if not self._values:
             raise ConfigError("a table made without values=True keeps none")
-        found = self._table.get(_block(fingerprints), True, missing)[1]
+        if not isinstance(missing, int) or not -(2**63) <= missing < 2**63:
+            raise ConfigError(f"missing is a whole number of 64 bits, not {missing!r}")
+        found = self._table.get(block(fingerprints), True, missing)[1]
         return memoryview(found or b"").cast("q")
 
     def discard(self, fingerprints: bytes) -> bytes:
         """1: it was there, and is no longer. Of equals in a batch the first one was."""
-        return self._table.discard(_block(fingerprints))
+        return self._table.discard(block(fingerprints))
 
     def blocks(self) -> Iterator[tuple[bytes, Sequence[int]]]:
         """Everything, in no order, block by block: (fingerprints, values; of a set none). Others may work on meanwhile: what is moved or
@@ -82,9 +86,3 @@ class CuckooTable:
             return None if values is None else struct.pack(f"<{len(values)}q", *values)
         except struct.error as error:
             raise ConfigError(f"a value is a whole number of 64 bits: {error}") from None
-
-
-def _block(fingerprints: bytes) -> bytes:
-    if not isinstance(fingerprints, bytes) or len(fingerprints) % 16:
-        raise ConfigError("fingerprints are a block of bytes, 16 each")
-    return fingerprints

@@ -10,6 +10,7 @@ from typing import final
 
 from urlsieve._kernel import hll_add, hll_estimate
 from urlsieve.errors import ConfigError, StoreCorrupt
+from urlsieve.sketch.blocks import block
 
 _MAGIC, _VERSION = b"USHL", 1
 _HEAD = struct.Struct("<4sBBHI")  # magic, version, p, zeros, CRC of the registers
@@ -31,10 +32,9 @@ class HyperLogLog:
 
     def add(self, fingerprints: bytes) -> bool:
         """Whether the estimate may have changed."""
-        if not isinstance(fingerprints, bytes) or len(fingerprints) % 16:
-            raise ConfigError("fingerprints are a block of bytes, 16 each")
+        keys = block(fingerprints)
         with self._lock:
-            return hll_add(self._registers, fingerprints)
+            return hll_add(self._registers, keys)
 
     def count(self) -> float:
         """How many different ones it has met; right within `error` in two of three cases."""

@@ -164,3 +164,48 @@ def test_wrong_arguments_and_places(tmp_path: Path) -> None:
     with pytest.raises((StoreFull, StoreUnavailable), match="cannot make the filter"):
         BloomFilter(tmp_path / "huge", 2**40, 0.001)
     assert 0 == os.stat(tmp_path / "huge").st_size
+
+
+def test_who_closes_waits_for_those_who_add(tmp_path: Path) -> None:
+    place, keys = tmp_path / "f", os.urandom(16 * 400_000)
+    filter_, begun, told = BloomFilter(place, 400_000, 0.01), threading.Event(), []
+
+    def work() -> None:
+        begun.set()
+        for _ in range(100):
+            try:
+                told.append(len(filter_.add(keys)))
+            except StoreUnavailable:
+                return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    filter_.close()
+    thread.join()
+    with BloomFilter(place) as again:
+        assert not told or bytes([1]) * 400_000 == again.contains(keys)
+
+
+def test_openers_of_one_process_keep_one_another_out_of_opening_and_closing(tmp_path: Path) -> None:
+    place = tmp_path / "f"
+    BloomFilter(place, 1_000, 0.01).close()
+
+    def work(seed: int) -> None:
+        for turn in range(20):
+            with BloomFilter(place) as mine:
+                mine.add(random.Random(seed * 100 + turn).randbytes(160))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with BloomFilter(place) as again:
+        every = b"".join(random.Random(seed * 100 + turn).randbytes(160) for seed in range(6) for turn in range(20))
+        assert bytes([1]) * 1_200 == again.contains(every)
+
+
+def test_memory_that_is_not_there_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError, match="no memory for a filter"):
+        BloomFilter(None, 2**40, 1e-6)

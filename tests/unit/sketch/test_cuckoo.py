@@ -90,6 +90,15 @@ def test_it_is_nine_tenths_full_before_it_grows_and_a_reserved_one_does_not_grow
     assert before < 200_000 * 16 / 0.8
 
 
+def test_keys_that_would_meet_without_a_seed_do_not() -> None:
+    """What the halves are mixed to, in other tables, is equal for all of these."""
+    odd = 0x9E3779B97F4A7C15
+    keys = b"".join(site.to_bytes(8, "little") + (site * odd % 2**64).to_bytes(8, "little") for site in range(1, 2_000))
+    table = CuckooTable()
+    assert 1_999 == table.add(keys).count(1)
+    assert table.nbytes < 2_000_000
+
+
 def test_keys_that_somebody_chose_make_it_large_but_not_wrong() -> None:
     """All bits but the lowest of each half are equal."""
     keys = b"".join(i.to_bytes(8, "little") + j.to_bytes(8, "little") for i in range(100) for j in range(100))
@@ -134,6 +143,8 @@ def test_what_is_no_block_and_what_is_no_value_is_refused() -> None:
         CuckooTable(values=True).add(bytes(16), [2**63])
     with pytest.raises(ValueError, match="2 values for 1"):
         CuckooTable(values=True).add(bytes(16), [1, 2])
-    for wrong_capacity in (-1, 1.5, True, "9"):
+    with pytest.raises(ConfigError, match="64 bits"):
+        CuckooTable(values=True).get(bytes(16), 2**63)
+    for wrong_capacity in (-1, 1.5, True, "9", 2**64):
         with pytest.raises(ConfigError, match="capacity"):
             CuckooTable(wrong_capacity)  # type: ignore[arg-type]
