@@ -25,7 +25,7 @@ def prints(sieve, url):
 
 def offers(sieve, *own, **defaults):
     """(URL, its earlier URLs) each, as the façade hands them to the store: the first of a batch from 0."""
-    prepared = sieve._prepare([url for url, *_ in own], Defaults(**defaults), None).offers
+    prepared = sieve._opened.prepare([url for url, *_ in own], Defaults(**defaults), None).offers
     earlier = {i: tuple(Earlier(prints(sieve, url), url.split("/")[2]) for url in others) for i, (_, *others) in enumerate(own) if others}
     return replace(prepared, earlier=earlier)
 

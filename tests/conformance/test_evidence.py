@@ -118,7 +118,7 @@ def test_a_store_with_too_much_is_folded_and_pairs_stay_pairs(sieve, store, monk
     sieve.push(urls)
     while leases := sieve.pop(1000):
         sieve.settle([(lease, Outcome("done", signature=lease.url.rpartition("/")[2])) for lease in leases])
-    sieve._witness.tend(sieve.canonicalizer)
+    sieve._opened.witness.tend(sieve.canonicalizer)
     lines = text_of(store).splitlines()
     assert 20 < len(lines) < many
     (rule,) = sieve.proposals().rules

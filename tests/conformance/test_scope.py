@@ -105,5 +105,5 @@ def test_why_says_that_the_rules_leave_a_url_out(scoped):
 
 def test_without_a_scope_only_limits_nothing_is_judged(sieve):
     sieve.apply_rules(Rules.parse("[scope]\nlimits = { job = { urls = 5 } }\n"))
-    assert sieve._form.scope is None
+    assert sieve._opened.form.scope is None
     assert 3 == sieve.push(pages(3), depth=99).new

@@ -229,7 +229,7 @@ def test_a_page_taken_by_a_shard_that_had_not_heard_is_told_as_new(address, monk
     assert (98, 2) == (report.new, report.seen)
     assert ["seen", "seen", *["new"] * 98] == report.verdicts
     assert 100 == new.stats().accepted
-    assert 1 == old._form.generation
+    assert 1 == old._opened.form.generation
 
 
 @pytest.mark.crash
