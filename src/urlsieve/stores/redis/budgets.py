@@ -70,23 +70,24 @@ class Limits:
         assert offers.limits is not None
         self._job, self._now = job, now
         self._of = [offers.limits(i) for i in range(len(offers.fingerprints) // 16)]
-        self._shards: list[tuple[float, ...]] = []
-        self._wide = job.shards.count > 1 and any(unit in limits for limits in self._of for unit in _WIDE)
-        self.look()
+        self._shards: list[tuple[float, ...]] = [(0.0,) * 6] * job.shards.count
+        wide = {(unit, limits[unit]) for limits in self._of for unit in _WIDE if unit in limits}
+        self._wide = job.shards.count > 1 and bool(wide)
+        self._most = [(unit, budget.urls) for unit, budget in wide if budget.urls is not None]
+        self.look(*range(job.shards.count))
 
-    def look(self) -> None:
-        """What the shards have now."""
+    def look(self, *shards: int) -> None:
+        """What these shards have now."""
         if self._wide:
-            asks = [Ask(shard, "used") for shard in range(self._job.shards.count)]
-            self._shards = [_SIX.unpack(answer.values[0][: _SIX.size]) for answer in self._job.ask(asks, self._now)]
+            for shard, answer in zip(shards, self._job.ask([Ask(shard, "used") for shard in shards], self._now), strict=True):
+                self._shards[shard] = _SIX.unpack(answer.values[0][: _SIX.size])
 
-    def are_near(self) -> bool:
-        """The batch may go beyond a limit of URLs that shards share."""
-        if not self._wide:
+    def are_near(self, many: int) -> bool:
+        """The next `many` URLs may cross a limit of URLs that shards share. Beyond it there is nothing to cross: all are refused."""
+        if not self._wide or not self._most:
             return False
         had = {unit: sum(six[at] for six in self._shards) for unit, at in _WIDE.items()}
-        budgets = [(unit, limits[unit]) for limits in self._of for unit in _WIDE if unit in limits]
-        return any(budget.urls is not None and had[unit] + len(self._of) > budget.urls for unit, budget in budgets)
+        return any(had[unit] < most < had[unit] + many for unit, most in self._most)
 
     def arguments(self, shard: int, at: Sequence[int]) -> list[Argument]:
         numbers: dict[bytes, int] = {}

@@ -1,7 +1,8 @@
-"""Offers in, verdicts out: one call per shard, all in one round trip; near the high-water mark in the batch's own order."""
+"""Offers in, verdicts out: one call per shard, all in one round trip; in the batch's order near the high-water mark or a job's limit."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from urlsieve.frontier.admit import HEADROOM
@@ -17,17 +18,13 @@ from urlsieve.stores.redis.wire import Argument, Call
 
 def offer(job: Job, offers: Offers, mode: Mode, generation: int, now: float) -> Offered:
     verdicts = bytearray(len(offers.fingerprints) // 16)
-    mark = job.policy.high_water
-    stale = False
+    mark = None if mode in (Mode.MARK_DONE, Mode.MARK_KNOWN) or job.shards.count == 1 else job.policy.high_water
     limits = None if offers.limits is None else Limits(job, offers, now)
-    if limits is not None and limits.are_near():
-        stale = _near_a_limit(job, offers, mode, generation, now, verdicts, limits)
-    elif mark is not None and mode not in (Mode.MARK_DONE, Mode.MARK_KNOWN) and job.shards.count > 1:
-        stale = _near_the_mark(job, offers, mode, generation, now, mark, verdicts, limits)
+    if mark is None and (limits is None or not limits.are_near(len(verdicts))):
+        parts = job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN)
+        stale = _step(job, parts, mode, generation, now, lambda shard: 0, verdicts, limits)
     else:
-        stale = _step(
-            job, job.shards.parts(offers, texts=mode is not Mode.MARK_KNOWN), mode, generation, now, lambda shard: 0, verdicts, limits
-        )
+        stale = _in_order(job, offers, mode, generation, now, mark, verdicts, limits)
     if stale:  # what shards took that had not heard of the newer rules is taken
         return Offered(bytes(verdicts), True)
     tally(job, "rejected", offers.rejected, offers.examples, now)
@@ -79,35 +76,32 @@ def _step(
     return stale
 
 
-def _near_a_limit(job: Job, offers: Offers, mode: Mode, generation: int, now: float, verdicts: bytearray, limits: Limits) -> bool:
-    """The job's limits and its day's are of all shards: the batch's stretches go one after the other, so that the first come in; several
-    workers at once may go beyond by a stretch each."""
-    for shard, positions in runs(job.shards.of_offers(offers)):
-        part = job.shards.whole(offers, shard, positions, True)
-        limits.look()
-        others = 0 if job.policy.high_water is None else sum(many for i, many in enumerate(waiting_by_shard(job)) if i != shard)
-        if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts, limits):  # type: ignore[misc]
-            return True
-    return False
-
-
-def _near_the_mark(
-    job: Job, offers: Offers, mode: Mode, generation: int, now: float, mark: int, verdicts: bytearray, limits: Limits | None
+def _in_order(
+    job: Job, offers: Offers, mode: Mode, generation: int, now: float, mark: int | None, verdicts: bytearray, limits: Limits | None
 ) -> bool:
-    """The mark is the whole store's: each shard is told how many wait in the others. Where the batch may cross it, its stretches go one
-    after the other, so that the first come in; several workers at once may pass it by a batch each."""
-    have = waiting_by_shard(job)
-    waiting, many = sum(have), len(verdicts)
+    """The mark, the job's limits and its day's are the whole store's: each shard is told what the others have. Where the batch may cross
+    one, its stretches go one after the other, so that the first come in: until the rest cannot cross it, or is beyond it altogether.
+    Several workers at once may pass by a batch each."""
+    have = [0] * job.shards.count if mark is None else waiting_by_shard(job)
     by_shard = job.shards.of_offers(offers)
-    if waiting + many < mark or waiting >= mark * HEADROOM:
-        return _step(job, job.shards.parts(offers), mode, generation, now, lambda shard: waiting - have[shard], verdicts, limits)
-    for shard, positions in runs(by_shard):
+    left, many = deque(runs(by_shard)), len(verdicts)
+    while left:
+        near_the_mark = mark is not None and mark - many <= sum(have) < mark * HEADROOM
+        near_a_limit = limits is not None and limits.are_near(many)
+        if not (near_the_mark or near_a_limit):
+            break
+        shard, positions = left.popleft()
+        many -= len(positions)
         part = job.shards.whole(offers, shard, positions, texts=True)
         others = sum(have) - have[shard]
         if _step(job, [part], mode, generation, now, lambda _, others=others: others, verdicts, limits):  # type: ignore[misc]
             return True
-        have[shard] = waiting_of(job, shard)
-    return False
+        if limits is not None:
+            limits.look(shard)
+        if mark is not None:
+            have[shard] = waiting_of(job, shard)
+    parts = job.shards.parts(offers) if many == len(verdicts) else job.shards.some(offers, left)
+    return _step(job, parts, mode, generation, now, lambda shard: sum(have) - have[shard], verdicts, limits)
 
 
 def waiting_by_shard(job: Job) -> list[int]:

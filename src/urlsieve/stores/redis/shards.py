@@ -108,6 +108,17 @@ class Shards:
         )
         return made if self._irrefusable(offers) else list(made)
 
+    def some(self, offers: Offers, stretches: Iterable[tuple[int, Sequence[int]]]) -> list[Part]:
+        """The offers of these stretches (shard, positions), with as few parts as may be."""
+        by_shard: dict[int, list[int]] = {}
+        for shard, positions in stretches:
+            by_shard.setdefault(shard, []).extend(positions)
+        return [
+            self.whole(offers, shard, positions[at : at + MOST_AT_ONCE], True)
+            for shard, positions in by_shard.items()
+            for at in range(0, len(positions), MOST_AT_ONCE)
+        ]
+
     def _irrefusable(self, offers: Offers) -> bool:
         """Every URL is a group of its own site, all of them or none: then no group can be of another domain."""
         if offers.columns is None or not offers.fingerprints:

@@ -50,6 +50,21 @@ def test_a_batch_over_all_shards_is_pushed_in_one_round_trip(sieve, proxy):
     assert 1 == trips(proxy, lambda: sieve.seen(urls))[0]
 
 
+@pytest.mark.parametrize("unit", ["job", "day"])
+def test_a_limit_of_all_shards_that_is_reached_costs_no_more_than_one_that_is_far(sieve, proxy, unit):
+    sieve.apply_rules(urlsieve.Rules.parse(f"[scope]\nlimits = {{ {unit} = {{ urls = 1000 }} }}"))
+    far, report = trips(proxy, lambda: sieve.push(hosts(200)))
+    assert 200 == report.new
+    there = 202 if unit == "job" else 200
+    sieve.apply_rules(urlsieve.Rules.parse(f"[scope]\nlimits = {{ {unit} = {{ urls = {there + 20} }} }}"))
+    crossing, report = trips(proxy, lambda: sieve.push(hosts(200, path="/next")))
+    assert ["new"] * 20 + ["rejected:limit"] * 180 == report.verdicts  # the first of the batch
+    assert crossing <= 2 * 20 + 4  # those that come in, each with a look; the rest at once
+    beyond, report = trips(proxy, lambda: sieve.push(hosts(200, path="/beyond")))
+    assert 200 == report.rejected
+    assert beyond <= far
+
+
 def test_a_batch_is_settled_in_one_round_trip_though_it_is_of_many_shards(sieve, proxy):
     sieve.push(hosts(200))
     many, leases = trips(proxy, lambda: sieve.pop(100))
