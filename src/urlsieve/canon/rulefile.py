@@ -6,6 +6,7 @@ Only the shape is checked here: tables, keys, types, words. What values mean tog
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from urlsieve.canon import tomllines
 from urlsieve.canon.rulevalues import Bounds, Confirmed, Rewrite, Rule
 from urlsieve.canon.switches import nearest
 from urlsieve.canon.tomllines import TomlLines
@@ -16,6 +17,7 @@ MOST_RULES: Final = 10_000
 MOST_BYTES: Final = 8 << 20
 MOST_NAMES: Final = 64  # of one list of globs
 MOST_HOSTS: Final = 1_000  # of one rule's map
+MOST_SHOWN: Final = 1_000  # characters of a mistake
 
 _WORDS: Final[dict[str, tuple[str, ...]]] = {
     "https": ("merge",),
@@ -38,6 +40,14 @@ _SITE_KEYS: Final = (
 class Problem(NamedTuple):
     line: int
     text: str
+
+    def cut(self) -> "Problem":
+        """What a file says wrong may be as long as the file; the remedy stands at the end."""
+        return (
+            self
+            if len(self.text) <= MOST_SHOWN
+            else self._replace(text=f"{self.text[: MOST_SHOWN // 2]} … {self.text[-MOST_SHOWN // 2 :]}")
+        )
 
 
 class Parsed(NamedTuple):
@@ -84,14 +94,10 @@ def parse(text: str) -> Parsed:
     empty = Parsed((), Bounds(), 1, (), [])
     if len(text) > MOST_BYTES:
         return empty._replace(problems=[Problem(1, f"more than {MOST_BYTES:,} characters: split the file by job")])
-    import tomllib
-
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = tomllines.read(text)
+    except ValueError as error:
         return empty._replace(problems=[_syntax(str(error))])
-    except RecursionError:
-        return empty._replace(problems=[Problem(1, "values are nested too deep: no rule needs that")])
     reader = _Reader(TomlLines(text))
     reader.line = 0
     reader.unknown(data, ("site", "scope", "group"), "a file of rules")

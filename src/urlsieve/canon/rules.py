@@ -86,14 +86,14 @@ class Rules:
         problems = parsed.problems or rulechecks.problems(parsed)
         if not problems and parsed.rules:
             problems = Trial(parsed.rules).problems(thorough=thorough)
-        return (None if problems else cls(parsed, name)), sorted(problems, key=lambda problem: problem.line)
+        return (None if problems else cls(parsed, name)), sorted((problem.cut() for problem in problems), key=lambda problem: problem.line)
 
     @classmethod
     def kept(cls, text: str, name: str) -> "Rules":
         """Of a text that was checked before it was kept: only its shape is checked again."""
         parsed = rulefile.parse(text)
         if parsed.problems:
-            raise ConfigError(said(name, parsed.problems))
+            raise ConfigError(said(name, [problem.cut() for problem in parsed.problems]))
         return cls(parsed, name)
 
     def with_rule(self, old: Rule, new: Rule) -> "Rules":

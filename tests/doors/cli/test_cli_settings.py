@@ -178,3 +178,14 @@ def test_the_fast_start_of_a_filter_is_not_spent_on_settings_that_are_not_there(
     done = subprocess.run([sys.executable, "-c", code], input=b"", capture_output=True, check=True, cwd=cli.directory, env=environment())
     assert set() == set(done.stderr.decode().split()) & {"tomllib", "urlsieve.doors.cli.settings", "csv", "json"}
     assert Path(cli.directory, "urlsieve.toml").exists() is False
+
+
+@pytest.mark.parametrize(
+    "text", ["a." * 60_000 + "a = 1", "a = " + "[" * 5_000, "[pop]\nnumber = " + "9" * 5_000, "[pop]\nnumber = 0x" + "9" * 5_000]
+)
+def test_a_file_that_asks_for_too_much_is_refused_shortly(cli: Cli, text: str) -> None:
+    write(cli, text)
+    ended = cli("pop", "--store", cli.store)
+    assert 2 == ended.status
+    assert ended.error.startswith("urlsieve: urlsieve.toml: is not TOML: ")
+    assert len(ended.error) < 200

@@ -70,7 +70,10 @@ def test_sets_that_say_the_same_tell_their_own_lines() -> None:
         return f"[[site]]\nmatch = 'e.com'\npath = '{path}'\n{key}\nhttps = 'merge'\n"
 
     texts = [rule("/a/*", "drop = ['x']"), rule("/b/*", "drop = ['y']")]
-    first, second = Rules.parse("".join(texts), "one.toml"), Rules.parse("# a file of another order\n" + "".join(reversed(texts)), "two.toml")
+    first, second = (
+        Rules.parse("".join(texts), "one.toml"),
+        Rules.parse("# a file of another order\n" + "".join(reversed(texts)), "two.toml"),
+    )
     assert first == second
     url = "http://e.com/b/?y=1"
     for rules, line in ((first, 6), (second, 2)):

@@ -324,6 +324,34 @@ def test_too_many_rules_or_paths_for_one_host_are_refused() -> None:
     assert "65 rules with a path" in refused(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (HEAD + "a." * 60_000 + "a = 1\n", "r.toml:3: this is not TOML: a key has more than 16 parts"),
+        (HEAD + "drop = ['a']\n[" + " . ".join(["'a'"] * 60_000) + "]\n", "r.toml:4: this is not TOML: a key has more than 16 parts"),
+        (HEAD + "hosts = { " + "a." * 60_000 + "a = 'b' }\n", "r.toml:3: this is not TOML: a key has more than 16 parts"),
+        (HEAD + "hosts = " + "{ a = " * 5_000 + "1" + " }" * 5_000 + "\n", "r.toml:1: this is not TOML: values are nested too deep"),
+        (HEAD + "drop = " + "[" * 5_000 + "]" * 5_000 + "\n", "r.toml:1: this is not TOML: values are nested too deep"),
+        ("[scope]\ndepth = " + "9" * 5_000 + "\n", "r.toml:1: this is not TOML: a number has too many digits"),
+        ("[scope]\ndepth = 0x" + "9" * 50_000 + "\n", "r.toml:1: this is not TOML: a number has too many digits"),
+        ('"' + '\\"' * 100_000 + "a." * 20 + "\n", "r.toml:1: this is not TOML"),
+        ("[[site]]\nmatch = '" + "a" * 1_000_000 + "'\n", "r.toml:1: match = 'aaa"),
+        ("[[site]]\nmatch = 'e.com'\n" + "b" * 1_000_000 + " = 1\n", "r.toml:3: unknown key 'bbb"),
+        ("[group]\n" + "".join(f"g{i} = ['e.com']\n" for i in range(20_000)), "r.toml:3: group g1: 'e.com' is in group g0 too"),
+    ],
+)
+def test_nothing_in_a_text_takes_time_or_memory_by_its_square(text: str, what: str) -> None:
+    said = refused(text)
+    assert said.startswith(what)
+    assert len(said) < 1_200
+
+
+def test_dots_in_texts_and_comments_are_no_parts_of_keys() -> None:
+    dots = "a." * 40 + "a"
+    text = f'# {dots}\n{HEAD}drop = [\'{dots}\', "{dots}b"]\nconfirmed = {{ by = \'A\', at = 2026-11-30, evidence = """{dots}""" }}\n'
+    assert 1 == len(Rules.parse(text))
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none.toml.*No such file"):
         Rules.load(tmp_path / "none.toml")

@@ -98,7 +98,7 @@ def _add(found: dict[str, tuple[Any, str]], name: str, value: Any, where: str) -
 
 
 def _read() -> dict[str, Any]:
-    import tomllib
+    from urlsieve.canon import tomllines
 
     try:
         with open(FILE, "rb") as file:
@@ -106,15 +106,13 @@ def _read() -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{FILE}: cannot be read: {error.strerror}") from None
     try:
-        return tomllib.loads(data.decode())
+        return tomllines.read(data.decode())
     except UnicodeDecodeError as error:
         lines = data.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{FILE}: is not UTF-8 (at line {lines})") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         last = f"at line {len(data.splitlines())}, the end"
         raise UsageError(f"{FILE}: is not TOML: {str(error).replace('at end of document', last)}") from None
-    except RecursionError:
-        raise UsageError(f"{FILE}: is nested too deeply") from None
 
 
 def _check_table(command: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
