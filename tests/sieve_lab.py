@@ -63,6 +63,11 @@ def states(sieve: Any) -> dict[str, int]:
     return {name: found[name] for name in STATES if found[name]}
 
 
+def figures(sieve: Any) -> dict[str, Any]:
+    """What stats say of the store: without what this opener asked of it, which questions change too."""
+    return {name: value for name, value in sieve.stats().as_dict().items() if name != "levels"}
+
+
 def check_conservation(sieve: Any) -> None:
     """The two equalities of the store protocol, by the counts and by enumeration."""
     found = sieve.stats().as_dict()

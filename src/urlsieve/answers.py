@@ -226,7 +226,7 @@ class Stats:
             classes={klass.name.lower(): counts.classes[klass] for klass in Klass},
             sites=counts.sites,
             groups=counts.groups,
-            levels={**dict.fromkeys(("cache", "table", "filter", "runs")), **_counted(imported)},
+            levels={**dict.fromkeys(("cache", "table", "filter", "runs")), **_asked(counts), **_counted(imported)},
             unique_estimate=unique,
             expected_collisions=counts.seen**2 / 2.0**65,
             canonical={
@@ -245,6 +245,11 @@ class Stats:
     def as_dict(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+
+def _asked(counts: Counts) -> dict[str, Any]:
+    """What this opener asked each level, in whole."""
+    return {name: level.as_dict() for name, level in counts.levels.items()}
 
 
 def _counted(imported: Sequence[Level]) -> dict[str, Any]:

@@ -399,6 +399,21 @@ class EntryInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What this opener of a store has asked one level of its seen set. asked, yes: fingerprints, and those that it knew, also as
+    forgotten; calls: batches; ns: nanoseconds for a fingerprint, of a sample of the calls (None: none yet)."""
+
+    asked: int
+    yes: int
+    calls: int
+    ns: float | None
+
+    def as_dict(self) -> dict[str, int | float | None]:
+        ns = None if self.ns is None else round(self.ns, 1)
+        return {"asked": self.asked, "yes": self.yes, "no": self.asked - self.yes, "calls": self.calls, "ns": ns}
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """A store's own counts, kept independently of one another. `rejected` by reason, `skipped` by the caller's reason."""
 
@@ -417,3 +432,4 @@ class Counts:
     epoch: int
     generation: int
     rules_generation: int
+    levels: Mapping[str, Asked] = field(default_factory=dict)  # of this opener, where the store counts it

@@ -1,5 +1,6 @@
 """Questions that change nothing: why, info, stats, sites, groups, doctor, verify, wait."""
 
+import hashlib
 import json
 import threading
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 import urlsieve
-from sieve_lab import hosts, pages, states, urls_of
+from sieve_lab import figures, hosts, pages, states, urls_of
 from urlsieve import URLItem, UrlsieveError
 
 URL = "http://a.example/"
@@ -70,13 +71,13 @@ def test_why_can_be_read_by_people_and_programs(sieve):
 
 def test_why_writes_nothing(sieve):
     sieve.push(pages(3))
-    before = sieve.stats().as_dict()
+    before = figures(sieve)
     for question in (URL, "a.example", "unknown.example", "http://unknown.example/", "", "::", "http://a.example/p1"):
         try:
             sieve.why(question)
         except UrlsieveError:
             pass
-    assert before == sieve.stats().as_dict()
+    assert before == figures(sieve)
 
 
 def test_info_shows_an_entry_whole(sieve, clock):
@@ -138,6 +139,32 @@ def test_stats_have_every_field_that_the_interface_names(sieve):
     assert (1, "safe") == (found["canonical"]["version"], found["canonical"]["profile"])
     assert {"scheme": 1} == {reason: count for reason, count in found["rejected"].items() if count}
     json.dumps(found)
+
+
+def test_what_each_level_was_asked_is_counted(sieve):
+    if sieve.stats().levels["table"] is None:
+        pytest.skip("this store does not count it")
+    sieve.push(pages(3))
+    sieve.push(pages(5))
+    first = sieve.stats().levels
+    assert (8, 3, 5) == tuple(first["table"][word] for word in ("asked", "yes", "no"))
+    assert 0 == first["runs"]["asked"]  # there are none
+    sieve.compact()
+    sieve.push(pages(6))
+    table, runs = (sieve.stats().levels[name] for name in ("table", "runs"))
+    assert (14, 3, 11) == (table["asked"], table["yes"], table["no"])
+    assert (6, 5, 1, 1) == tuple(runs[word] for word in ("asked", "yes", "no", "calls"))
+    assert runs["ns"] > 0
+
+
+def test_what_an_imported_level_was_asked_is_counted(sieve):
+    if sieve.stats().levels["table"] is None:
+        pytest.skip("this store does not count it")
+    urls = pages(4)
+    sieve.import_fingerprints("md5", [hashlib.md5(url.encode()).digest() for url in urls[:3]], name="old")
+    sieve.push(urls)
+    found = sieve.stats().levels["imported old"]
+    assert (3, 1) == (found["yes"], found["calls"])
 
 
 def test_stats_follow_every_state(sieve, clock):

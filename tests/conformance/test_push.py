@@ -2,7 +2,7 @@
 
 import pytest
 
-from sieve_lab import pages, states, urls_of
+from sieve_lab import figures, pages, states, urls_of
 from urlsieve import ConfigError, LeaseLost, URLItem
 
 
@@ -227,9 +227,9 @@ def test_what_is_only_known_can_be_asked_for(sieve):
 
 def test_seen_answers_in_order_and_writes_nothing(sieve):
     sieve.push("http://a.example/x")
-    before = sieve.stats().as_dict()
+    before = figures(sieve)
     assert [True, False, False, True] == sieve.seen(["http://A.EXAMPLE/x#y", "http://a.example/X", "ftp://bad", "http://a.example/x"])
-    assert before == sieve.stats().as_dict()
+    assert before == figures(sieve)
     assert ["new"] == sieve.push("http://a.example/X").verdicts
 
 

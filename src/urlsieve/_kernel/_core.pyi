@@ -229,6 +229,9 @@ class Run:
     def check(self) -> list[int]:
         """Verifies every block now, also those that were verified before; the numbers of the damaged ones."""
 
+def count_absent(values: bytearray) -> int:
+    """How many of these int64 values are ABSENT."""
+
 def merge_records(sources: list[Run | bytes], start: bytes, limit: int, *, tombstones: bool) -> tuple[bytes, bytes | None]:
     """Records in order from the fingerprint `start` (inclusive) on, at most `limit` (1 or more) of them, and the fingerprint to go on with;
     None: that was all.

@@ -11,12 +11,15 @@ enum { US_BITS_BEHIND = 8 };
 
 static inline uint64_t us_mask(uint32_t width) { return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1; }
 
-/* `width` up to 64 bits from `bit` on. */
-static inline uint64_t us_bits(const uint8_t *from, size_t bit, uint32_t width) {
+/* 64 bits from `bit` on. */
+static inline uint64_t us_bits64(const uint8_t *from, size_t bit) {
     const uint8_t *at = from + bit / 8;
     const uint32_t shift = bit % 8;
-    return (us_load64(at) >> shift | (uint64_t)at[8] << 1 << (63 - shift)) & us_mask(width);
+    return us_load64(at) >> shift | (uint64_t)at[8] << 1 << (63 - shift);
 }
+
+/* Up to 64. */
+static inline uint64_t us_bits(const uint8_t *from, size_t bit, uint32_t width) { return us_bits64(from, bit) & us_mask(width); }
 
 /* The place must be zeros. */
 static inline void us_put_bits(uint8_t *to, size_t bit, uint32_t width, uint64_t value) {

@@ -16,19 +16,19 @@ int us_block_open(us_block *block, const uint8_t *bytes, size_t length) {
     block->tombstones = bytes[15];
     block->base = us_load64(bytes + 16);
     block->first_site = us_load64(bytes + 24);
-    block->site_bits = bytes[32];
-    if (block->width > 64 || block->tombstones > 1 || block->site_bits > 64 || bytes[33] != 0) return -1;
+    block->site_bytes = bytes[32];
+    if (block->width > 64 || block->tombstones > 1 || block->site_bytes > 8 || bytes[33] != 0) return -1;
     if (block->keys == 0 || block->keys > US_BLOCK_KEYS || block->site_count == 0 || block->site_count > block->keys) return -1;
     if (block->long_count > block->site_count) return -1;
-    block->start_bits = US_BLOCK_START;
-    block->site_step = block->start_step = block->site_bits + US_BLOCK_START;
+    block->start_bits = block->start_step = US_BLOCK_START;
     block->url_step = block->code_step = 64 + block->width;
-    const size_t directory = ((size_t)block->site_step * block->site_count + 7) / 8;
+    const size_t sites = (size_t)block->site_bytes * block->site_count;
+    const size_t directory = sites + ((size_t)US_BLOCK_START * block->site_count + 7) / 8;
     const size_t head = US_BLOCK_HEAD + directory + (size_t)US_BLOCK_LONG * block->long_count;
     if (head > length) return -1;
     block->format = 2;
-    block->sites = block->starts = bytes + US_BLOCK_HEAD;
-    block->start_shift = block->site_bits;
+    block->sites = bytes + US_BLOCK_HEAD;
+    block->starts = block->sites + sites;
     block->longs = bytes + US_BLOCK_HEAD + directory;
     block->urls = block->codes = bytes + head;
     return 0;
@@ -56,9 +56,9 @@ int us_block_open_1(us_block *block, const uint8_t *bytes, size_t length) {
     if (keys == 0 || sites == 0 || sites > keys) return -1;
     if (24 + 10 * sites + (8 + width) * keys != length) return -1;
     block->width = block->code_step = 8 * (uint32_t)width;
-    block->site_bits = block->site_step = block->url_step = 64;
+    block->site_bytes = 8;
+    block->url_step = 64;
     block->start_bits = block->start_step = 16;
-    block->start_shift = 0;
     block->format = 1;
     block->sites = bytes + 24;
     block->starts = block->sites + 8 * sites;
@@ -90,15 +90,20 @@ int us_block_stretch(const us_block *block, uint32_t site, us_stretch *s) {
     if (start >= end) return -1;
     s->keys = end - start;
     size_t shorts = start;   /* short keys before it */
-    for (uint32_t i = block->long_count; i-- > 0;) {   /* few: a long stretch has 40 keys at least */
-        const uint8_t *entry = block->longs + US_BLOCK_LONG * (size_t)i;
+    if (block->long_count > 0) {
+        uint32_t last = 0;   /* of the long ones that are not after it: no branch, as in the index */
+        for (uint32_t count = block->long_count; count > 1;) {
+            const uint32_t half = count / 2;
+            last += us_load16(block->longs + US_BLOCK_LONG * (size_t)(last + half)) <= site ? half : 0;
+            count -= half;
+        }
+        const uint8_t *entry = block->longs + US_BLOCK_LONG * (size_t)last;
         const uint32_t number = us_load16(entry);
         if (number == site) return long_stretch(block, entry, s);
         if (number < site) {
             const uint32_t behind = us_block_end(block, number);
             if (behind > start) return -1;
             shorts = us_load16(entry + 4) + start - behind;
-            break;
         }
     }
     s->upper = NULL;

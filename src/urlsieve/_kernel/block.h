@@ -4,8 +4,8 @@
      8  keys, 2 bytes; sites, 2; long stretches, 2; bits of a code, 1 (0 to 64); 1 if code 0 is TOMBSTONE, 1
     16  base, 8: the smallest value
     24  the first site's half, 8
-    32  bits of a site, 1 (0 to 64); zeros, 1
-    34  for each site: its half less the first one, and 12 bits: the number of its first key
+    32  bytes of a site, 1 (0 to 8); zeros, 1
+    34  for each site its half less the first one; then for each 12 bits: the number of its first key
         for each long stretch 17 bytes: number of its site 2, offset of its bits in the block 2, number of short keys before it 2,
         zeros 2, bits of a low part 1, its first key's URL half 8
         the short stretches' keys: for each its URL half, 64 bits, and its code
@@ -52,7 +52,7 @@ enum {
 typedef struct {
     const uint8_t *bytes;
     const uint8_t *end;       /* of the block */
-    const uint8_t *sites;     /* half less the first */
+    const uint8_t *sites;     /* half less the first, in whole bytes */
     const uint8_t *starts;
     const uint8_t *longs;
     const uint8_t *urls;      /* of short stretches */
@@ -64,9 +64,7 @@ typedef struct {
     uint32_t long_count;
     uint32_t width;           /* bits of a code */
     uint32_t tombstones;
-    uint32_t site_bits;
-    uint32_t site_step;
-    uint32_t start_shift;
+    uint32_t site_bytes;
     uint32_t start_bits;
     uint32_t start_step;
     uint32_t url_step;
@@ -94,11 +92,11 @@ uint64_t us_checksum(uint64_t owner, uint64_t part, const uint8_t *data, size_t 
 static inline uint32_t us_load16(const uint8_t *from) { return (uint32_t)from[0] | (uint32_t)from[1] << 8; }
 
 static inline uint64_t us_block_site(const us_block *block, uint32_t site) {
-    return block->first_site + us_bits(block->sites, (size_t)block->site_step * site, block->site_bits);
+    return block->first_site + (us_load64(block->sites + (size_t)block->site_bytes * site) & us_mask(8 * block->site_bytes));
 }
 
 static inline uint32_t us_block_start(const us_block *block, uint32_t site) {
-    return (uint32_t)us_bits(block->starts, (size_t)block->start_step * site + block->start_shift, block->start_bits);
+    return (uint32_t)us_bits(block->starts, (size_t)block->start_step * site, block->start_bits);
 }
 
 /* Where the keys of a site end; never behind the last key, whatever stands there. */

@@ -38,8 +38,10 @@ static uint32_t code_bits(const us_measure *m) {
     return us_bit_length(m->any_value ? (uint64_t)m->most - (uint64_t)m->least + (uint64_t)m->tombstones : 0);
 }
 
+static size_t site_bytes(const us_measure *m) { return bytes_of(us_bit_length(m->last_site - m->first_site)); }
+
 static size_t directory_of(const us_measure *m) {
-    return bytes_of((uint64_t)(us_bit_length(m->last_site - m->first_site) + US_BLOCK_START) * m->sites);
+    return site_bytes(m) * m->sites + bytes_of((uint64_t)US_BLOCK_START * m->sites);
 }
 
 /* Of closed stretches; a few bytes too much where long ones end within a byte. */
@@ -140,19 +142,19 @@ size_t us_block_pack(const us_record *records, const us_measure *measure, uint64
     close_stretch(&m);
     memset(to, 0, US_BLOCK_MOST + US_BITS_BEHIND);
     packing p = {.block = to, .base = m.any_value ? (uint64_t)m.least : 0, .width = code_bits(&m), .tombstones = m.tombstones};
-    const uint32_t site_bits = us_bit_length(m.last_site - m.first_site), step = site_bits + US_BLOCK_START;
+    const size_t width = site_bytes(&m);
     us_store64(to + 8, (uint64_t)m.keys | (uint64_t)m.sites << 16 | (uint64_t)m.longs << 32 | (uint64_t)p.width << 48 |
                            (uint64_t)p.tombstones << 56);
     us_store64(to + 16, p.base);
     us_store64(to + 24, m.first_site);
-    to[32] = (uint8_t)site_bits;
+    to[32] = (uint8_t)width;
     p.longs = to + US_BLOCK_HEAD + directory_of(&m);
     p.shorts = p.longs + US_BLOCK_LONG * (size_t)m.longs;
     p.rest = p.shorts + bytes_of((uint64_t)m.short_keys * (64 + p.width));
     for (uint32_t at = 0, site = 0, some; at < m.keys; at += some, site++) {
         some = stretch_at(records, at, m.keys);
-        us_put_bits(to + US_BLOCK_HEAD, (uint64_t)step * site, site_bits, records[at].site - m.first_site);
-        us_put_bits(to + US_BLOCK_HEAD, (uint64_t)step * site + site_bits, US_BLOCK_START, at);
+        us_put_bits(to + US_BLOCK_HEAD, (uint64_t)8 * width * site, 8 * (uint32_t)width, records[at].site - m.first_site);
+        us_put_bits(to + US_BLOCK_HEAD + width * m.sites, (uint64_t)US_BLOCK_START * site, US_BLOCK_START, at);
         const us_plan plan = us_plan_stretch(some, records[at].url, records[at + some - 1].url);
         if (plan.is_long) put_long(&p, records + at, some, site, plan);
         else put_short(&p, records + at, some);

@@ -107,7 +107,8 @@ int us_run_block(us_runfile *run, size_t number, int again, us_block *block) {
     /* the index may have changed under us since it was checked: never past the index, whatever it says now */
     if (offset < US_RUN_HEADER || offset > run->index_offset || length > run->index_offset - offset) return -1;
     const uint8_t *bytes = run->data + offset;
-    if ((run->version == 1 ? us_block_open_1 : us_block_open)(block, bytes, length) != 0) return -1;
+    const int wrong = run->version == 1 ? us_block_open_1(block, bytes, length) : us_block_open(block, bytes, length);
+    if (wrong) return -1;
     const uint64_t bit = UINT64_C(1) << number % 64;
     _Atomic uint64_t *word = &run->verified[number / 64];
     if (!again && (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0) return 0;

@@ -5,7 +5,7 @@ third to a half of the time; in memory the sorting costs more than it saves). */
 
 #include "run.h"
 
-enum { WINDOW = 16, CHUNK = 16384, SORT_FROM = 128, MANY_SITES = 32, STEP_SITES = 16, FEW_KEYS = 12 };
+enum { WINDOW = 16, CHUNK = 16384, SORT_FROM = 128, FEW_KEYS = 64 };
 
 /* A key on its way: its block, then the stretch of its site there, then the place its URL half should have. */
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
     us_stretch stretch;
     uint64_t wanted;   /* the URL half, or its low part */
     uint32_t high;
-    uint32_t bit;      /* of a long stretch: where the keys with this upper part begin */
+    uint32_t bit;      /* of a long stretch: where the keys with this upper part should begin, then where they do */
     uint32_t guess;    /* and which key that is, or should be */
     int is_here;       /* it may be */
 } search;
@@ -28,26 +28,13 @@ static void locate(const us_runfile *run, const us_record *key, search *s) {
     __builtin_prefetch(bytes + 64);
 }
 
-/* The last of the sites that is not after the key's. Few: no branch, as in the index. Many are hashes in order: from where it should be. */
-static uint32_t site_of(const us_block *block, uint64_t site) {
-    uint32_t low = 0, count = block->site_count;
-    if (count > MANY_SITES) {
-        const uint64_t most = us_block_site(block, count - 1) - block->first_site, rest = site - block->first_site;
-        if (site < block->first_site || rest >= most) return rest == most ? count - 1 : 0;
-        const uint32_t guess = (uint32_t)((double)rest / (double)most * (double)(count - 1)), step = STEP_SITES;
-        if (us_block_site(block, guess) <= site) {
-            for (low = guess; low + step < count && us_block_site(block, low + step) <= site;) low += step;
-            count = low + step < count ? step : count - low;
-        } else {
-            uint32_t high = guess;
-            while (high > step && us_block_site(block, high - step) > site) high -= step;
-            low = high > step ? high - step : 0;
-            count = high - low;
-        }
-    }
-    while (count > 1) {
+/* The last of the sites that is not after the key's, whose half less the block's first one that is: no branch, as in the index. */
+static uint32_t site_of(const us_block *block, uint64_t rest) {
+    const uint64_t mask = us_mask(8 * block->site_bytes);
+    uint32_t low = 0;
+    for (uint32_t count = block->site_count; count > 1;) {
         const uint32_t half = count / 2;
-        low += us_block_site(block, low + half) <= site ? half : 0;
+        low += (us_load64(block->sites + (size_t)block->site_bytes * (low + half)) & mask) <= rest ? half : 0;
         count -= half;
     }
     return low;
@@ -58,12 +45,14 @@ static void prefetch_key(const us_stretch *s, uint32_t key) {
     if (s->upper == NULL) __builtin_prefetch(s->codes + (s->code_bit + (size_t)s->code_step * key) / 8);
 }
 
+static uint64_t short_url(const us_stretch *s, uint32_t key) { return us_bits64(s->urls, s->url_bit + (size_t)s->url_step * key); }
+
 static void enter_short(search *s) {
     const us_stretch *stretch = &s->stretch;
     s->is_here = 1;
     s->guess = 0;
     if (stretch->keys > FEW_KEYS) {
-        const uint64_t least = us_stretch_url(stretch, 0), most = us_stretch_url(stretch, stretch->keys - 1);
+        const uint64_t least = short_url(stretch, 0), most = short_url(stretch, stretch->keys - 1);
         s->is_here = s->wanted >= least && s->wanted <= most;
         /* URL halves are uniform: the share of the range is the share of the keys, give or take a root of their number */
         const double share = s->is_here && most > least ? (double)(s->wanted - least) / (double)(most - least) : 0.0;
@@ -81,13 +70,15 @@ static void enter_long(search *s) {
     s->wanted = rest & us_mask(stretch->low);
     s->is_here = 1;
     const size_t about = (size_t)((float)high / (float)(stretch->zeros + 1) * (float)stretch->keys);
-    __builtin_prefetch(stretch->upper + (high + about) / 8);
+    s->bit = (uint32_t)(high + about);
+    __builtin_prefetch(stretch->upper + s->bit / 8);
     prefetch_key(stretch, (uint32_t)about);
 }
 
 static int enter(const us_record *key, search *s) {
-    const uint32_t site = site_of(&s->block, key->site);
     s->is_here = 0;
+    if (key->site < s->block.first_site) return 0;
+    const uint32_t site = site_of(&s->block, key->site - s->block.first_site);
     if (us_block_site(&s->block, site) != key->site) return 0;
     if (us_block_stretch(&s->block, site, &s->stretch) != 0) return -1;
     s->wanted = key->url;
@@ -101,12 +92,12 @@ static uint32_t zeros_before(const us_stretch *s, uint32_t piece) {
     return US_BLOCK_PIECE * piece - (piece > 0 ? us_load16(s->ranks + 2 * (size_t)(piece - 1)) : 0);
 }
 
-/* Where the keys with this upper part begin in the bit string; its end if there is no such part, which is never so in a sound block. */
-static uint32_t part_of(const us_stretch *s, uint32_t high) {
+/* Where the keys with this upper part begin in the bit string; `about`: a guess. No further than its
+end, in blocks that are not sound too. */
+static uint32_t part_of(const us_stretch *s, uint32_t high, uint32_t about) {
     if (high == 0) return 0;
     const uint32_t bits = us_string_bits(s), last = (bits - 1) / US_BLOCK_PIECE;
-    uint32_t piece = (uint32_t)((float)high / (float)s->zeros * (float)bits) / US_BLOCK_PIECE;   /* about there */
-    piece = piece < last ? piece : last;
+    uint32_t piece = about / US_BLOCK_PIECE < last ? about / US_BLOCK_PIECE : last;
     while (piece > 0 && zeros_before(s, piece) >= high) piece--;
     while (piece < last && zeros_before(s, piece + 1) < high) piece++;
     const uint32_t left = high - 1 - zeros_before(s, piece);   /* of its zeros the one with this number */
@@ -125,7 +116,7 @@ static uint32_t part_of(const us_stretch *s, uint32_t high) {
 
 static void reach(search *s) {
     if (!s->is_here || s->stretch.upper == NULL) return;
-    s->bit = part_of(&s->stretch, s->high);
+    s->bit = part_of(&s->stretch, s->high, s->bit);
     s->guess = s->bit - s->high;
     if (s->guess < s->stretch.keys) prefetch_key(&s->stretch, s->guess);
 }
@@ -145,20 +136,24 @@ static uint32_t finish_long(const search *s) {
 /* The first key not smaller: from the guess in doubling steps until it is between two, then by halves. A bad guess costs a logarithm. */
 static uint32_t finish_short(const search *s) {
     const us_stretch *stretch = &s->stretch;
-    if (stretch->keys <= FEW_KEYS) {
-        uint32_t found = stretch->keys;
-        for (uint32_t key = 0; key < stretch->keys; key++) found = us_stretch_url(stretch, key) == s->wanted ? key : found;
-        return found;
+    if (stretch->keys <= FEW_KEYS) {   /* no branch */
+        uint32_t key = 0;
+        for (uint32_t count = stretch->keys; count > 1;) {
+            const uint32_t half = count / 2;
+            key += short_url(stretch, key + half) <= s->wanted ? half : 0;
+            count -= half;
+        }
+        return short_url(stretch, key) == s->wanted ? key : stretch->keys;
     }
     uint32_t low = s->guess, high = s->guess, step = 1;
-    if (us_stretch_url(stretch, s->guess) < s->wanted) {
-        while (high < stretch->keys && us_stretch_url(stretch, high) < s->wanted) {
+    if (short_url(stretch, s->guess) < s->wanted) {
+        while (high < stretch->keys && short_url(stretch, high) < s->wanted) {
             low = high + 1;
             high = step < stretch->keys - high ? high + step : stretch->keys;
             step *= 2;
         }
     } else {
-        while (low > 0 && us_stretch_url(stretch, low - 1) >= s->wanted) {
+        while (low > 0 && short_url(stretch, low - 1) >= s->wanted) {
             high = low - 1;
             low = step < low ? low - step : 0;
             step *= 2;
@@ -166,11 +161,11 @@ static uint32_t finish_short(const search *s) {
     }
     for (uint32_t count = high - low; count > 0;) {
         const uint32_t half = count / 2;
-        const int smaller = us_stretch_url(stretch, low + half) < s->wanted;
+        const int smaller = short_url(stretch, low + half) < s->wanted;
         low += smaller ? half + 1 : 0;
         count = smaller ? count - half - 1 : half;
     }
-    return low < stretch->keys && us_stretch_url(stretch, low) == s->wanted ? low : stretch->keys;
+    return low < stretch->keys && short_url(stretch, low) == s->wanted ? low : stretch->keys;
 }
 
 static int find_window(us_runfile *run, const us_record *keys, size_t count, uint8_t *values, us_found *found) {

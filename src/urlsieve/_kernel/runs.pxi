@@ -201,6 +201,23 @@ cdef int raise_merge(us_merge_status status, us_merge_wrong wrong) except -1:
     return 0
 
 
+def count_absent(bytearray values not None):
+    """How many of these values (8 bytes each) are ABSENT."""
+    cdef const uint8_t *data
+    cdef size_t count, i, absent = 0
+    cdef Py_buffer held   # nobody can resize the values meanwhile
+    PyObject_GetBuffer(values, &held, PyBUF_SIMPLE)
+    try:
+        data, count = <const uint8_t *>held.buf, <size_t>held.len // 8
+        if held.len % 8:
+            raise ValueError(f"{held.len} bytes of values: there must be 8 for each")
+        for i in range(count):
+            absent += us_load64(data + 8 * i) == <uint64_t>US_ABSENT
+    finally:
+        PyBuffer_Release(&held)
+    return absent
+
+
 def merge_records(list sources not None, bytes start not None, Py_ssize_t limit, *, bint tombstones):
     """Records in order from `start` on, at most `limit`; of equals the newest source's. And where to go on, or None."""
     cdef us_source *array = NULL

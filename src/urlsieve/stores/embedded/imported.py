@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from urlsieve._kernel._core import ABSENT, TOMBSTONE, FingerprintMap, Run, merge_records
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable, UrlsieveError
 from urlsieve.model import Level
+from urlsieve.stores.embedded.asking import Asking
 from urlsieve.stores.embedded.files import FULL
 from urlsieve.stores.embedded.ledger import Ledger, Transaction, scalar
 from urlsieve.stores.embedded.merging import choose
@@ -72,6 +73,7 @@ class Imported:
     def __init__(self, ledger: Ledger, shelf: Shelf) -> None:
         self._ledger, self._shelf = ledger, shelf
         self._open: dict[str, Run] = {}
+        self.asking: dict[str, Asking] = {}  # of each level that was asked
         self.trouble: str | None = None
 
     # -- in and out
@@ -148,7 +150,14 @@ class Imported:
     # -- asked
 
     def ask(self, name: str, digests: bytes) -> bytes:
-        return self._reading(lambda db: bytes(value == _THERE for value in self._values(db, name, digests)))
+        return self._reading(lambda db: self._flags(db, name, digests))
+
+    def _flags(self, db: sqlite3.Connection, name: str, digests: bytes) -> bytes:
+        asking = self.asking.setdefault(name, Asking())
+        begun = asking.begin()
+        flags = bytes(value == _THERE for value in self._values(db, name, digests))
+        asking.end(begun, len(flags), sum(flags))
+        return flags
 
     def digests(self, name: str) -> Iterator[bytes]:
         at: bytes | None = FIRST

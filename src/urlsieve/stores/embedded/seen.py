@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from urlsieve._kernel._core import ABSENT, TOMBSTONE, FingerprintMap, Run, merge_records
+from urlsieve._kernel._core import ABSENT, TOMBSTONE, FingerprintMap, Run, count_absent, merge_records
 from urlsieve.errors import StoreCorrupt
+from urlsieve.stores.embedded.asking import Asking
 from urlsieve.stores.embedded.ledger import checksum
 from urlsieve.stores.embedded.runs import FIRST, Shelf, damaged
 
@@ -57,6 +58,7 @@ class Seen:
 
     def __init__(self, shelf: Shelf, where: str) -> None:
         self.shelf, self.where = shelf, where
+        self.table, self.below = Asking(), Asking()  # of the map, and of the runs
         self._recent = FingerprintMap()
         self._sorted: bytes | None = b""
         self._read_to = 0
@@ -106,10 +108,16 @@ class Seen:
 
     def entries(self, fingerprints: bytes) -> Sequence[int]:
         """One per fingerprint; below LEAST: not seen."""
+        begun, keys = self.table.begin(), len(fingerprints) // 16
         values = self._recent.get_many(fingerprints)
-        for named, run in self.runs:
-            with self._reading(named):
-                run.get_many(fingerprints, values)
+        left = count_absent(values)
+        self.table.end(begun, keys, keys - left)
+        if self.runs and left:
+            begun, found = self.below.begin(), 0
+            for named, run in self.runs:
+                with self._reading(named):
+                    found += run.get_many(fingerprints, values)
+            self.below.end(begun, left, found)
         return memoryview(values).cast("q")
 
     def level(self, fingerprint: bytes) -> str | None:

@@ -16,6 +16,7 @@ from urlsieve.errors import ConfigError, StoreUnavailable
 from urlsieve.frontier.budget import Usage
 from urlsieve.frontier.health import until
 from urlsieve.model import (
+    Asked,
     Change,
     Counts,
     Entry,
@@ -420,7 +421,13 @@ class EmbeddedStore:
     def counts(self, now: float) -> Counts:
         size = files.size_of(self._directory) if self._directory else self._memory_size()
         with self._ledger.look() as tx:
-            return look.counts(tx.db, size)
+            return replace(look.counts(tx.db, size), levels=self._asked())
+
+    def _asked(self) -> dict[str, Asked]:
+        ours = self._ledger.seen
+        levels = {"table": ours.table, "runs": ours.below}
+        levels.update((f"imported {name}", asking) for name, asking in self._imported.asking.items())
+        return {name: asking.so_far() for name, asking in levels.items()}
 
     def _memory_size(self) -> int:
         with self._ledger.read() as db:
