@@ -112,17 +112,20 @@ class Merging:
         except _FAILURES as error:
             self.trouble = f"runs could not be merged: {error}"
 
-    def merge(self) -> bool:
-        """Until nothing is left to merge; False: another opener is at it."""
+    def merge(self, *, everything: bool = False) -> bool:
+        """Until nothing is left to merge (`everything`: until there is one run, in the newest format). False: another opener is at it."""
         with self._alone() as alone:
             while alone:
                 with self._ledger.read() as db:
                     named = manifest(db)
-                chosen = choose(named)
+                chosen = named if everything and not self._is_compact(named) else choose(named)
                 if chosen is None:
                     break
                 self._merge(chosen, older=len(chosen) < len(named))
         return alone
+
+    def _is_compact(self, named: Sequence[Named]) -> bool:
+        return not named or (len(named) == 1 and self._shelf.open(named[0].name).version == RUN_VERSION)
 
     def compact(self) -> bool:
         """What was in the journal and in runs becomes one run, without tombstones, in the newest format; others may go on marking. First as
@@ -130,16 +133,7 @@ class Merging:
         if self._thread is not None and self._pid == os.getpid():
             self._thread.join()
         self._rotate(1)
-        if not self.merge():
-            return False
-        with self._alone() as alone:
-            if not alone:
-                return False
-            with self._ledger.read() as db:
-                named = manifest(db)
-            if len(named) > 1 or (named and self._shelf.open(named[0].name).version < RUN_VERSION):
-                self._merge(named, older=False)
-        return True
+        return self.merge() and self.merge(everything=True)
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:
