@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -103,6 +103,22 @@ def test_on_a_full_disk_no_attempts_are_burnt(disk):
         leases = sieve.pop(acknowledged)
         assert acknowledged == len(leases)
         assert max(lease.attempt for lease in leases) <= 2
+
+
+def test_what_cannot_be_compacted_says_so_and_is_as_it_was(disk):
+    with at(disk) as sieve:
+        acknowledged = fill(sieve)
+        left = disk / "left"
+        with suppress(OSError), left.open("wb", buffering=0) as file:  # what SQLite left is too little for a transaction, not for a file
+            while file.write(bytes(512)):
+                pass
+        with pytest.raises(StoreFull, match="make room"):
+            sieve.compact()
+        assert {"pending": acknowledged} == states(sieve)
+        remount(disk, "size=64m")
+        sieve.compact()
+        assert [True] * acknowledged == sieve.seen(long_urls(acknowledged))
+        check_conservation(sieve)
 
 
 def test_with_room_again_everything_goes_on(disk):

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from urlsieve.errors import ConfigError, StoreUnavailable
+from urlsieve.errors import ConfigError, StoreFull, StoreUnavailable
 from urlsieve.frontier.budget import Usage
 from urlsieve.frontier.health import until
 from urlsieve.model import (
@@ -468,7 +468,13 @@ class EmbeddedStore:
 
     def compact(self) -> tuple[int, int]:
         before = self._seen_bytes()
-        if not self._merging.compact():
+        try:
+            alone = self._merging.compact()
+        except OSError as error:
+            if error.errno in files.FULL:
+                raise StoreFull(f"no room to compact {self.address}: nothing was changed; make room and compact again") from error
+            raise StoreUnavailable(f"cannot compact {self.address}: {error.strerror}") from error
+        if not alone:
             raise StoreUnavailable(f"{self.address}: another process merges the seen set at this moment; try again when it is done")
         return before, self._seen_bytes()
 
