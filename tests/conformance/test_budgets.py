@@ -86,6 +86,36 @@ def test_forget_and_purge_make_room(sieve):
     assert ["new", "new", "rejected:limit"] == sieve.push(site("b.e.example", 3)).verdicts
 
 
+def test_a_purged_site_has_used_nothing(sieve, clock):
+    limited(sieve, "site = { pages = 2 }, domain = { pages = 5 }")
+    sieve.push([*site("a.e.example", 2), *site("b.e.example", 2)])
+    sieve.done(sieve.pop(9), size=10)
+    sieve.purge("b.e.example")
+    number = sieve.canonicalizer.name_hash("b.e.example")
+    used = sieve._store.used({"b.e.example": number}, clock.now)
+    assert [(4, 40), (0, 0), (2, 20)] == [
+        (one.pages, one.bytes) for one in (used.job, used.sites["b.e.example"], used.domains["e.example"])
+    ]
+    assert [2, 0, 2] == [one.urls for one in (used.job, used.sites["b.e.example"], used.domains["e.example"])]
+    assert ["new", "new"] == sieve.push(site("b.e.example", 2)).verdicts
+    assert 2 == len(sieve.pop(9))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_domain_counts_what_a_worker_brings_who_has_not_heard_of_limits(shared, other_store, clock, asked):
+    """asked: the domain was counted before."""
+    first, second = shared.open(), shared.open()
+    limited(first, "domain = { urls = 4 }")
+    if asked:
+        assert 1 == first.push("http://a.e.example/").new
+    other_store.push(site("x.e.example", 3))
+    entries = list(other_store.entries())
+    keys = second.canonicalizer.canonicalize_many([entry.url for entry in entries])
+    prints = [keys.fingerprints[at : at + 16] for at in range(0, 48, 16)]
+    second._store.admit([entry._replace(fingerprint=fp) for entry, fp in zip(entries, prints, strict=True)], clock.now)
+    assert ["new"] * (1 - asked) + ["rejected:limit"] * (3 + asked) == first.push(site("x.e.example", 4, start=3)).verdicts
+
+
 def test_a_days_urls_come_again_the_next_day(sieve, clock):
     limited(sieve, "day = { urls = 2 }")
     assert 2 == sieve.push(site("a.example", 3)).new

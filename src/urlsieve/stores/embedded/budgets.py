@@ -44,6 +44,12 @@ def accepted(tx: Transaction, by_site: Mapping[int, int]) -> None:
     tx.executemany(upsert, list(by_site.items()))
 
 
+def forget_site(tx: Transaction, number: int) -> None:
+    """Purged: nothing of it is left, so it and its domain have not used it either. The job and its day have."""
+    if tx.value("budgets"):
+        tx.execute("DELETE FROM used WHERE site = ?", (number,))
+
+
 def of_today(tx: Transaction, now: float, *, urls: int = 0, pages: int = 0, size: int = 0) -> Used:
     """The day's count after these came. A clock that goes back stays in the day that it had reached."""
     today = day_of(now)

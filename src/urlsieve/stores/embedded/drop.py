@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from urlsieve.model import Offers, Policy
-from urlsieve.stores.embedded import packed, queue, seen
+from urlsieve.stores.embedded import budgets, packed, queue, seen
 from urlsieve.stores.embedded.groups import load, refresh, save
 from urlsieve.stores.embedded.ledger import Transaction
 from urlsieve.stores.embedded.sites import lower
@@ -40,6 +40,8 @@ def purge(tx: Transaction, site_id: int, policy: Policy, now: float) -> int:
         tx.execute("UPDATE site SET accepted = 0 WHERE id = ?", (site_id,))
         gone = tx.execute("DELETE FROM site WHERE id = ? AND lim IS NULL", (site_id,)).rowcount
         tx.count("sites", -gone)
+        if gone:
+            budgets.forget_site(tx, site_id)
     return total
 
 

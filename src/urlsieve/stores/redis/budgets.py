@@ -21,22 +21,18 @@ _SIX = struct.Struct("<6d")
 _SLICE = 500
 
 
-def reckon(job: Job) -> None:
+def reckon(job: Job, now: float) -> None:
     """Every site is told apart by its domain from now on; those that are there already are looked at once."""
     shards = job.shards
     shards.reckons = True
     known = job.wire.ask([Call("", "", ("HEXISTS", f"{key}d", "")) for key in shards.keys])
-    for key, done in zip(shards.keys, known, strict=True):
+    for shard, (key, done) in enumerate(zip(shards.keys, known, strict=True)):
         if done:
             continue
         sites = [(half, shards.domain_of(record[pack.SITE.size :].decode())) for half, record in scan(job, f"{key}i")]
-        calls = []
-        for start in range(0, len(sites), _SLICE):
-            part = sites[start : start + _SLICE]
-            flat: list[Argument] = [value for pair in part for value in pair]
-            calls.append(Call("", "", ("HSET", f"{key}d", *flat)))
-            calls += [Call("", "", ("SADD", f"{key}D{domain}", half)) for half, domain in part]
-        job.wire.ask([*calls, Call("", "", ("HSET", f"{key}d", "", "1"))])
+        parts = [sites[start : start + _SLICE] for start in range(0, len(sites), _SLICE)]
+        job.ask((Ask(shard, "reckon", [value for pair in part for value in pair]) for part in parts), now)
+        job.wire.ask([Call("", "", ("HSET", f"{key}d", "", "1"))])
 
 
 def used(job: Job, sites: Mapping[str, int], now: float, *, whole: bool) -> Usage:

@@ -25,6 +25,8 @@ TOKEN = struct.Struct("<d24s")
 CHANGE = struct.Struct("<d24sBdBIIdddHdd")
 HEALTH = struct.Struct("<IIB16sBIdd")
 SITE = struct.Struct("<dd")
+#: What of a site was fetched: pages, bytes; and what a domain has used: URLs, pages, bytes.
+PAGES, DOMAIN = struct.Struct("<dd"), struct.Struct("<ddd")
 POLICY = struct.Struct("<dddddB")
 CONTEXT = struct.Struct("<dddd")
 EXAMPLE = struct.Struct("<dBH")

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import NamedTuple
 
 #: What scripts are made of, in this order. Those that only look are spared what only those that write need.
-ALL = ("common/frontier", "common/shard", "common/groups", "common/entries", "common/finish")
+ALL = ("common/frontier", "common/shard", "common/groups", "common/domains", "common/entries", "common/finish")
 _BUDGETS = (*ALL, "common/budgets")
 PARTS = {"job": (), "peek": ("common/shard",)} | dict.fromkeys(("offer", "settle", "lease", "touch", "used"), _BUDGETS)
 

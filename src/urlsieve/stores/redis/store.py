@@ -118,7 +118,7 @@ class RedisStore:
         return offer(self._job, offers, mode, generation, now)
 
     def reckon(self) -> None:
-        budgets.reckon(self._job)
+        budgets.reckon(self._job, self._now)
 
     def used(self, sites: Mapping[str, int], now: float, *, whole: bool = True) -> Usage:
         return budgets.used(self._job, sites, now, whole=whole)

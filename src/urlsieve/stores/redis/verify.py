@@ -64,6 +64,7 @@ class _Look:
         self.found: Counter[str] = Counter()
         self.heads: dict[bytes, list[int | None]] = {}
         self.live: dict[int, bytes] = {}
+        self.accepted: Counter[bytes] = Counter()
 
     def problems(self) -> Iterator[str]:
         yield from self._seen()
@@ -71,6 +72,7 @@ class _Look:
         yield from self._held()
         yield from self._counts()
         yield from self._places()
+        yield from self._domains()
 
     def _seen(self) -> Iterator[str]:
         texts: set[int] = set()
@@ -80,6 +82,7 @@ class _Look:
             for url, mark, _ in found:
                 self.found["seen"] += 1
                 mine += mark == -1
+                self.accepted[half] += mark != -1
                 if mark == -1:
                     self.found["known"] += 1
                 elif mark == 0 or mark <= -10:
@@ -145,6 +148,20 @@ class _Look:
         )
         if indexed != len(self.live):
             yield f"{len(self.live)} URLs are marked as waiting, out or failed, but {indexed} are in an index"
+
+    def _domains(self) -> Iterator[str]:
+        """Where the rules have limits: the count of a domain is that of its sites."""
+        of = {half: name for half, name in scan(self.job, f"{self.key}d") if half}
+        used = {half: pack.PAGES.unpack(text) for half, text in scan(self.job, f"{self.key}u") if half not in (b"job", b"day")}
+        sums: dict[bytes, list[int]] = {}
+        for half, domain in of.items():
+            three = sums.setdefault(domain, [0, 0, 0])
+            for i, more in enumerate((self.accepted[half], *map(int, used.get(half, (0, 0))))):
+                three[i] += more
+        for domain, text in scan(self.job, f"{self.key}c"):
+            counted = list(map(int, pack.DOMAIN.unpack(text)))
+            if counted != (there := sums.get(domain, [0, 0, 0])):
+                yield f"domain {domain.decode()}: it counts {counted} URLs, pages and bytes, its sites have {there}"
 
     def _counts(self) -> Iterator[str]:
         self.found["sites"], self.found["groups"] = len(self.sites), len(self.records)

@@ -36,7 +36,7 @@ for i = 1, many do
       only_known(s.fp, 1)
       mark(s.fp, '-1')
     else
-      add('accepted', 1)
+      accept(half, 1)
       s.seq, s.since = id, s.since == s.since and s.since + shift or now
       s.failed, s.again = s.failed and s.failed + shift, nil
       if has_text then

@@ -41,8 +41,16 @@ if many > 0 then add('generation', 1) end
 finish()
 local site = whole_site ~= '' and S[whole_site]
 if site and not site.limit and call('HLEN', P .. 'f' .. whole_site) == 0 then
-  call('HDEL', P .. 'i', whole_site)
+  local domain, pages, bytes = call('HGET', P .. 'd', whole_site), pages_and_bytes(call('HGET', P .. 'u', whole_site))
+  grow(whole_site, 0, -pages, -bytes)
   add('sites', -1)
   finish()
+  call('HDEL', P .. 'i', whole_site)
+  call('HDEL', P .. 'u', whole_site)
+  call('HDEL', P .. 'd', whole_site)
+  if domain then
+    call('SREM', P .. 'D' .. domain, whole_site)
+    if call('EXISTS', P .. 'D' .. domain) == 0 then call('HDEL', P .. 'c', domain) end
+  end
 end
 return {head(), many}

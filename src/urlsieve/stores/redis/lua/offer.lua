@@ -122,7 +122,10 @@ end
 local function units_of(half)
   local domain = names[half .. 'd']
   local site, all = 's' .. half, 'd' .. domain
-  if not used[site] then used[site] = used_of_sites({half}) end
+  if not used[site] then
+    used[site] = used_of_sites({half})
+    adopt(half, domain)
+  end
   if not used[all] then used[all] = used_of_domain(domain) end
   return {used[site], used[all], used.job, used.day}
 end
@@ -192,7 +195,7 @@ end
 local first_id = n.entry
 add('entry', #taken)
 add('seen', #taken)
-if mode == MARK_KNOWN then add('known', #taken) else add('accepted', #taken) end
+if mode == MARK_KNOWN then add('known', #taken) end
 if mode == MARK_DONE then add('done', #taken) end
 local stamp, texts, queued = sp('<Bd', 1, now), {}, 0
 for j, i in ipairs(taken) do
@@ -204,6 +207,7 @@ for j, i in ipairs(taken) do
     mark(fp, '-1')
     only_known(fp, 1)
   else
+    accept(half, 1)
     if mode ~= MARK_DONE or policy.keep_urls then
       texts[#texts + 1] = text(id)
       texts[#texts + 1] = stamp .. ARGV[first_tail + i]
@@ -310,7 +314,7 @@ local function revive(i, fp, value)
     if refuse(i) then return verdicts[i] end
     add('known', -1)
     only_known(fp, -1)
-    add('accepted', 1)
+    accept(sub(fp, 1, 8), 1)
   elseif value == -2 then
     class = RETRY
     add('dead', -1)

@@ -103,6 +103,8 @@ for j, m in ipairs(moved) do
     add('known', -1)
     only_known(m.fp, -1)
   end
+  grow(halves[m.i], -1, 0, 0)
+  grow(half, 1, 0, 0)
   mark(m.fp, text(known[m.i]))
   kept[2 * j - 1], kept[2 * j] = texts[j], sub(bodies[j], 1, 9) .. m.fp .. sub(bodies[j], 26) -- BODY: version, since, fingerprint
   if places[j] then

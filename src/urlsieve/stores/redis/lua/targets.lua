@@ -30,7 +30,7 @@ for i = 1, many do
     else
       add('seen', 1)
     end
-    add('accepted', 1)
+    accept(halves[i], 1)
     add('done', 1)
     if policy.keep_urls then
       local id = take('entry')

@@ -1,25 +1,7 @@
 -- What of sites, domains, job and day is used up here, where the rules have limits (urlsieve.frontier.budget): P u hash: site half -> pages,
--- bytes; "job" -> the same; "day" -> day since the epoch, URLs, pages, bytes. P d hash: site half -> domain; P D<domain> set: its sites'
--- halves. P z hash: group that sleeps -> its turn otherwise, why; P Z zset: URLs delayed for a spent budget, by when they are due.
+-- bytes; "job" -> the same; "day" -> day since the epoch, URLs, pages, bytes. Of domains: domains.lua. P z hash: group that sleeps -> its turn otherwise, why; P Z zset: URLs delayed for a spent budget, by when they are due.
 
-local USED, TODAY, SPENT = '<dd', '<dddd', 'budget spent: '
-local function pages_and_bytes(raw)
-  if not raw then return 0, 0 end
-  local pages, bytes = su(USED, raw)
-  return pages, bytes
-end
-local function used_of_sites(halves)
-  load_sites(halves)
-  local urls, pages, bytes = 0, 0, 0
-  for i, raw in ipairs(hmget(P .. 'u', halves)) do
-    local site = S[halves[i]]
-    if site then urls = urls + call('HLEN', P .. 'f' .. halves[i]) - site.known end
-    local more_pages, more_bytes = pages_and_bytes(raw)
-    pages, bytes = pages + more_pages, bytes + more_bytes
-  end
-  return {urls, pages, bytes}
-end
-local function used_of_domain(domain) return used_of_sites(call('SMEMBERS', P .. 'D' .. domain)) end
+local TODAY, SPENT = '<dddd', 'budget spent: '
 local function used_of_job()
   local pages, bytes = pages_and_bytes(call('HGET', P .. 'u', 'job'))
   return {n.accepted, pages, bytes}
@@ -41,6 +23,7 @@ local function use(by_site)
   for half, more in pairs(by_site) do
     local had_pages, had_bytes = pages_and_bytes(call('HGET', P .. 'u', half))
     call('HSET', P .. 'u', half, sp(USED, had_pages + more[1], had_bytes + more[2]))
+    grow(half, 0, more[1], more[2])
     pages, bytes = pages + more[1], bytes + more[2]
   end
   local had_pages, had_bytes = pages_and_bytes(call('HGET', P .. 'u', 'job'))

@@ -136,20 +136,6 @@ local function known_of(fps)
   return found
 end
 
-local SITE = '<dd'
-local S, site_order = {}, {}
-local function load_sites(halves)
-  local missing = {}
-  for _, half in ipairs(halves) do
-    if S[half] == nil then S[half] = false; missing[#missing + 1] = half end
-  end
-  for i, raw in ipairs(hmget(P .. 'i', missing)) do
-    if raw then
-      local limit, known, at = su(SITE, raw)
-      S[missing[i]] = {half = missing[i], limit = some(limit), known = known, name = sub(raw, at)}
-    end
-  end
-end
 local function site_changed(site)
   if not site.touched then site.touched = true; site_order[#site_order + 1] = site end
 end
@@ -162,11 +148,8 @@ local function ensure_site(half, name, domain)
     S[half] = site
     add('sites', 1)
     site_changed(site)
-    if domain then
-      call('HSET', P .. 'd', half, domain)
-      call('SADD', P .. 'D' .. domain, half)
-    end
   end
+  if domain then told[half] = domain end
   return site
 end
 local function only_known(fp, by)
@@ -183,7 +166,7 @@ local function uncount(fp, value, spots)
     only_known(fp, -1)
     return
   end
-  add('accepted', -1)
+  accept(sub(fp, 1, 8), -1)
   if value > 0 then
     leave(spots[text(value)])
     return text(value)

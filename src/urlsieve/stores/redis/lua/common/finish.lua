@@ -14,6 +14,7 @@ local function finish()
     spread('HSET', P .. 'i', pairs_of)
     site_order = {}
   end
+  count_domains()
   spread('HSET', P .. 's', spot_writes)
   spot_writes = {}
   for _, key in ipairs(arriving_keys) do spread('ZADD', key, arriving[key]) end
