@@ -274,7 +274,7 @@ class Change(NamedTuple):
     failed_at: float | None = None
     reason: str | None = None
     counted: str | None = None  # name under which a skip is counted
-    next_turn: float = 0.0  # the group's turn is not before this
+    next_turn: float = 0.0  # the group's turn is not before this; less than 0: minus the lease's seconds, the turn it took is given back
     again: float | None = None  # the row's, as the decision saw it: compared, like the token
     pages: int = 0  # used of the budgets of its site, domain, job and day
     size: int = 0  # bytes

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from urlsieve.batch import as_given
-from urlsieve.errors import StoreUnavailable
+from urlsieve.errors import StoreUnavailable, UrlsieveError
 from urlsieve.frontier.budget import NEVER, SPENT, Usage, Used, again_at, spent
 from urlsieve.model import Budget, Change, Klass, Row, State
 from urlsieve.ruling import Form
@@ -18,27 +18,47 @@ from urlsieve.stores.protocol import LOST, OUTDATED, Leased, Store
 
 #: Leases of a pop that only finds what must go back, and of a step in which others change what it goes by.
 MOST_ROUNDS = 100
+#: Leased at a time at most by a pop that only finds what must go back.
+MOST_AT_ONCE = 1000
 
 Lease = Callable[[int], Leased]
 
 
-def within(store: Store, form: Form, limit: int, lease: Lease, first: Leased, now: float) -> Leased:
-    """`first`: what was leased of `limit` so far; `lease` gives more."""
+def within(store: Store, form: Form, limit: int, lease: Lease, given: Leased, seconds: float, now: float) -> Leased:
+    """`given`: what was leased of `limit` so far, for `seconds`; `lease` gives more. What goes back has used no turn of its group. Where
+    all of a round has to go back the next one takes more at a time, to have it over soon."""
     kept: list[Row] = []
     later: list[Row] = []  # those kept may use up what is left; whether they do is not known yet
     out: Counter[tuple[str, str]] = Counter()
-    given = first
-    for _ in range(MOST_ROUNDS):
-        left, over, back = _judged(store, form, given.rows, out, now)
-        kept += left
-        later += over
-        _give_back(store, [_back(form, store.header.group_by, row, units, now) for row, units in back], now)
-        if not (over or back) or len(kept) >= limit:
-            break
-        given = lease(limit - len(kept))
-    _give_back(store, [_unchanged(row) for row in later], now)
-    next_at = given.next_at if len(kept) < limit else now
+    sifted = 0
+    next_at: float | None = now  # also where it is not over after so many rounds
+    try:
+        for turn in range(MOST_ROUNDS):
+            if turn:
+                given = lease(max(limit - len(kept), sifted))
+            left, over, back = _judged(store, form, given.rows, out, now)
+            many = limit - len(kept)
+            kept += left[:many]
+            later += over + left[many:]
+            _give_back(store, [_back(form, store.header.group_by, row, units, seconds, now) for row, units in back], now)
+            if not (over or back) or len(kept) >= limit:
+                next_at = given.next_at
+                break
+            sifted = min(MOST_AT_ONCE, 2 * len(back)) if len(back) == len(given.rows) else 0
+        _give_back(store, [_unchanged(row, seconds) for row in later], now)
+    except Exception as error:
+        _all_back(store, [*given.rows, *kept, *later], seconds, error, now)
+        raise
+    next_at = next_at if len(kept) < limit else now
     return given._replace(rows=kept, next_at=None if next_at is not None and next_at >= NEVER / 2 else next_at)
+
+
+def _all_back(store: Store, rows: Sequence[Row], seconds: float, error: Exception, now: float) -> None:
+    """What nobody will be told of is not to wait for the end of its lease; what has gone back before is no lease any more."""
+    try:
+        _give_back(store, [_unchanged(row, seconds) for row in {row.token: row for row in rows}.values()], now)
+    except UrlsieveError as other:
+        error.add_note(f"what was leased comes back when its lease ends, as it could not be given back: {other}")
 
 
 def first(store: Store, form: Form, limit: int, lease: Lease, now: float) -> Leased:
@@ -134,17 +154,18 @@ def _asked_again(change: Change, again: float | None) -> Change:
     return change if again is None else change._replace(again=again, klass=Klass.REVISIT, attempt=0, excused=0, failed_at=None)
 
 
-def _unchanged(row: Row) -> Change:
-    """Back in its place, the attempt not counted."""
+def _unchanged(row: Row, seconds: float) -> Change:
+    """Back in its place, the attempt not counted, the turn of its group not used."""
     attempt = max(0, row.attempt - 1)
-    return Change(row.token, State.PENDING, klass=row.klass, attempt=attempt, excused=row.excused, failed_at=row.failed_at)
+    change = Change(row.token, State.PENDING, klass=row.klass, attempt=attempt, excused=row.excused, failed_at=row.failed_at)
+    return change._replace(next_turn=-seconds)
 
 
-def _back(form: Form, group_by: str, row: Row, units: tuple[str, ...], now: float) -> Change:
+def _back(form: Form, group_by: str, row: Row, units: tuple[str, ...], seconds: float, now: float) -> Change:
     until, why = again_at(units, now), SPENT + ", ".join(units)
     if _group_is_of(form, group_by, row, units):
-        return _unchanged(row)._replace(reason=why, next_turn=until)
-    return _unchanged(row)._replace(state=State.DELAYED, due=until, reason=why)
+        return _unchanged(row, seconds)._replace(reason=why, next_turn=until)
+    return _unchanged(row, seconds)._replace(state=State.DELAYED, due=until, reason=why)
 
 
 def _group_is_of(form: Form, group_by: str, row: Row, units: tuple[str, ...]) -> bool:

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sieve_lab import DAY, SHARED, STORES, Lab, address_of, check_conservation, pages, states, urls_of
-from urlsieve import Outcome, Rules, URLItem
+from urlsieve import Outcome, Rules, StoreUnavailable, URLItem
+from urlsieve.model import Change, State
 
 
 def limited(sieve, limits, more=""):
@@ -61,6 +62,14 @@ def test_an_import_a_redirect_and_a_mark_count_too(sieve, other_store):
     assert ["rejected:limit"] == sieve.push("http://a.e.example/2").verdicts
     limited(sieve, "domain = { urls = 8 }")
     assert ["new", "rejected:limit"] == sieve.push(["http://n.e.example/2", "http://n.e.example/3"]).verdicts
+
+
+def test_a_redirects_target_is_of_the_job_but_not_of_the_days_urls(sieve, clock):
+    limited(sieve, "job = { urls = 9 }, day = { urls = 9 }")
+    sieve.push("http://a.e.example/")
+    sieve.done(sieve.pop(1), final_url="http://z.e.example/", redirects=["http://y.e.example/"])
+    used = sieve._store.used({}, clock.now)
+    assert (3, 1) == (used.job.urls, used.day.urls)
 
 
 def test_what_is_seen_already_is_never_refused(sieve):
@@ -348,6 +357,78 @@ def test_a_site_that_is_spent_leaves_its_group_to_others(lab):
     assert {"done": 1, "leased": 1, "pending": 2, "delayed": 29} == states(sieve)
     limited(sieve, "job = { urls = 1000 }")
     assert 31 == len(sieve.pop(50))
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+def test_a_site_that_is_spent_uses_no_turn_of_its_group(lab, clock, limit):
+    sieve = lab.open(group_by="domain", delay=10)
+    sieve.push([*site("a.e.example", 150), *site("b.e.example", 2)])
+    limited(sieve, "site = { pages = 1 }")
+    first = sieve.pop(1)
+    sieve.done(first)
+    clock.advance(11)
+    second = sieve.pop(limit)
+    while not second and second.next_at == clock.now:
+        second = sieve.pop(limit)
+    assert ["a.e.example", "b.e.example"] == [lease.site for lease in first + second]
+    began = clock.now
+    sieve.done(second)
+    assert [] == sieve.pop(limit)
+    clock.advance(9)
+    assert [] == sieve.pop(limit)  # what is fetched has used the turn
+    assert clock.now == began + 9
+    clock.advance(3)
+    assert [] == sieve.pop(limit)
+    assert {"done": 2, "delayed": 150} == states(sieve)
+
+
+def test_a_turn_that_a_hand_has_put_off_is_not_given_back(lab, clock):
+    sieve = lab.open(group_by="domain", delay=10)
+    sieve.push([*site("a.e.example", 3), *site("b.e.example", 2)])
+    limited(sieve, "site = { pages = 1 }")
+    (one,) = sieve.pop(1)
+    sieve.done(one)
+    clock.advance(11)
+    (row,) = sieve._store.lease(1, 60.0, clock.now, chance=bytes(8)).rows
+    sieve._store.settle([Change(row.token, State.PENDING, next_turn=-60.0)], (), clock.now)
+    (row,) = sieve._store.lease(1, 60.0, clock.now, chance=bytes(8)).rows
+    clock.advance(11)
+    (other,) = sieve._store.lease(1, 60.0, clock.now, chance=bytes(8)).rows  # the group has had another turn
+    sieve._store.settle([Change(row.token, State.PENDING, next_turn=-60.0)], (), clock.now)
+    assert [] == sieve._store.lease(1, 60.0, clock.now, chance=bytes(8)).rows
+    sieve.release(other.token)
+
+
+def test_many_spent_urls_go_back_many_at_a_time(lab):
+    sieve = lab.open(group_by="domain")
+    sieve.push([*site("a.e.example", 900), *site("b.e.example", 3)])
+    limited(sieve, "site = { pages = 1 }")
+    sieve.done(sieve.pop(1))
+    assert ["b.e.example"] == [lease.site for lease in sieve.pop(1)]
+    assert {"done": 1, "leased": 1, "pending": 2, "delayed": 899} == states(sieve)
+    limited(sieve, "job = { urls = 1000 }")
+    assert ["http://b.e.example/p1", "http://b.e.example/p2"] == [url for url in urls_of(sieve.pop(2000)) if "b.e" in url]
+
+
+def test_an_error_half_way_leaves_nothing_leased(lab, monkeypatch):
+    sieve = lab.open(group_by="domain")
+    sieve.push([*site("a.e.example", 3), *site("b.e.example", 1)])
+    limited(sieve, "site = { pages = 1 }")
+    sieve.done(sieve.pop(1))
+    lease, calls = sieve._store.lease, []
+
+    def broken(*args, **options):
+        calls.append(args)
+        if len(calls) > 1:
+            raise StoreUnavailable("cut")
+        return lease(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sieve._store, "lease", broken, raising=False)
+        with pytest.raises(StoreUnavailable):
+            sieve.pop(9)
+    assert "leased" not in states(sieve)
+    assert ["b.e.example"] == [one.site for one in sieve.pop(9)]
 
 
 def test_asked_again_while_it_goes_back_it_is_not_lost(sieve):

@@ -75,7 +75,7 @@ class Flow:
         if given.generation > self._opened.form.generation:
             self._opened.read_rules()
         if self._opened.form.limited is not None and self._opened.form.limited.meters:
-            given = spending.within(self._opened.store, self._opened.form, limit, take, given, now)
+            given = spending.within(self._opened.store, self._opened.form, limit, take, given, float(lease), now)
         keys = self._opened.canonicalizer.canonicalize_many([as_given(row.url) for row in given.rows])
         return Leases((lease_of(row, keys[i]) for i, row in enumerate(given.rows)), given.next_at)
 

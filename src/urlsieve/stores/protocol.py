@@ -236,7 +236,8 @@ class Store(Protocol):
         version, a row's `again` or the policy differs, because with `clean` a group turned out to have a delay of its own, failures or a
         block, or because redirect targets were named under rules of an older `generation`. The changes of one shard are outdated together
         or not at all; a store without shards is one shard. In a store that reckons, a change's pages and bytes count for its site,
-        domain, job and day. A reason with PENDING: the group sleeps until `next_turn` for a spent budget. Redirect targets may be
+        domain, job and day. A reason with PENDING: the group sleeps until `next_turn` for a spent budget. A `next_turn` below 0:
+        where the group has had no turn since this lease, it has its turn again. Redirect targets may be
         recorded although the change itself is lost or outdated, and so may `witnessed`, which is kept as long as there is room (see
         `evidence`)."""
 

@@ -76,6 +76,8 @@ def load_rows(tx: Transaction, tokens: Sequence[str], whole: bool) -> tuple[list
 
 
 _KLASSES = tuple(Klass)
+#: Seconds by which the sum of two times may differ from what it was.
+_ROUNDING = 0.001
 
 
 def extend(tx: Transaction, tokens: Sequence[str], deadline: float) -> bytes:
@@ -92,6 +94,7 @@ class Settling:
         self.arrivals = Arrivals()
         self.out: dict[int, int] = {}  # leases that ended, by group
         self.turns: dict[int, float] = {}
+        self.unused: dict[int, tuple[int, float]] = {}  # lease → its group, and for how long it was
         self.states = dict.fromkeys(State, 0)
         self.done: list[int] = []
         self.back: list[Spot] = []
@@ -133,7 +136,9 @@ class Settling:
         entry, group_id, state = row[0], row[3], change.state
         self.out[group_id] = self.out.get(group_id, 0) + 1
         self.states[state] += 1
-        if change.next_turn:
+        if change.next_turn < 0:
+            self.unused[entry] = group_id, -change.next_turn
+        elif change.next_turn:
             self.turns[group_id] = max(self.turns.get(group_id, 0.0), change.next_turn + self.tx.waited)
         if change.counted is not None:
             self.tx.tally("skipped", change.counted)
@@ -162,6 +167,11 @@ class Settling:
                 raise Conflict
             group.leased -= self.out[group_id]
             group.next_turn = max(group.next_turn, self.turns.get(group_id, 0.0))
+        for entry, deadline in tx.rows("SELECT id, deadline FROM held WHERE id IN", list(self.unused)):
+            group_id, seconds = self.unused[entry]
+            group = groups[group_id]
+            if group.next_turn <= deadline - seconds + group.delay_under(self.policy) + _ROUNDING:
+                group.next_turn = 0.0  # it had come before
         tx.count("leased", -sum(self.states.values()))
         for state in (State.DONE, State.DELAYED, State.DEAD):
             tx.count(STATE_NAMES[state], self.states[state])

@@ -77,7 +77,11 @@ for i, c in ipairs(changes) do
       paid = true
     end
     if c.state == PENDING and c.reason ~= '' then sleep_group(g, c.reason) end
-    if c.turn > 0 then g.turn = math.max(g.turn, c.turn + shift) end
+    if c.turn > 0 then
+      g.turn = math.max(g.turn, c.turn + shift)
+    elseif c.turn < 0 then -- the turn that this lease took, if the group has had none since; a thousandth for rounding
+      if g.turn <= s.time + c.turn + delay_of(g) + 0.001 then g.turn = 0 end
+    end
     if c.counted ~= '' then
       skipped[#skipped + 1] = text(s.id)
       fields[#skipped] = tally('skipped', c.counted, 1)
