@@ -10,6 +10,7 @@ BENCHES = {
     "scrapy_door": "Scrapy on the embedded store against Scrapy in memory",
     "redis": "the Redis store against scrapy-redis",
     "text": "texts of done URLs in the embedded store against rows of SQLite, in bytes per URL",
+    "seen": "check-and-add of fingerprints against SQLite, LMDB, RocksDB, a set and a Bloom filter",
     "runs": "the kernel's map and sorted runs against a dict and a SQLite B-tree",
 }
 
