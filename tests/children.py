@@ -18,7 +18,7 @@ from typing import Any
 import urlsieve
 import urlsieve.sieve
 from urlsieve import opening
-from urlsieve.stores.embedded import merging, packing, upgrading
+from urlsieve.stores.embedded import disk, filling, halfway, merging, packing, queueing, rekeying, upgrading
 
 
 def append(path: str, text: str) -> None:
@@ -131,6 +131,39 @@ def work(address: str, out: str, ttl: float) -> None:
 
 def rekey_now(address: str, profile: str) -> None:
     """The store gets a new secret and this profile."""
+    opening.rekey(address, profile=profile, secret="new")
+
+
+def rekey_step_by_step(address: str, profile: str, texts: int) -> None:
+    """Killed once so many texts more are through than an earlier attempt had."""
+    first: list[int] = []
+
+    def progress(done: int) -> None:
+        first.append(done)
+        if done >= first[0] + texts:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    opening.rekey(address, profile=profile, secret="new", progress=progress)
+
+
+def rekey_and_die(address: str, profile: str, at: int) -> None:
+    """Killed before its at-th step: what it does with files, and each commit of the store that it makes. Small steps and short journals."""
+    left = [at]
+
+    def counting(real: Any) -> Any:
+        def step(*args: Any, **kwargs: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        return step
+
+    for name in ("move", "remove", "remove_tree", "make_new_folder", "sync", "link", "write_new"):
+        setattr(disk, name, counting(getattr(disk, name)))
+    halfway.save = counting(halfway.save)
+    rekeying.STEP = filling.STEP = queueing.PART = 20
+    merging.LONGEST_JOURNAL = 50
     opening.rekey(address, profile=profile, secret="new")
 
 
@@ -337,6 +370,8 @@ CALLS = {
         change_rules,
         push_for_ever,
         rekey_now,
+        rekey_step_by_step,
+        rekey_and_die,
         live_through_rekeys,
         churn,
         churn_runs,

@@ -45,6 +45,12 @@ class Zygote:
         os.kill(pid, signal.SIGKILL)  # not reaped before wait(): the pid is still this child's
         return self.wait(pid)
 
+    def kill_itself(self, name: str, *args: Any) -> int:
+        """Of a child that does so at a certain step; 0: it ended before."""
+        status = self.run(name, *args)
+        assert status in (0, -signal.SIGKILL), status
+        return status
+
     def interrupt(self, pid: int) -> int:
         """Ctrl-C."""
         os.kill(pid, signal.SIGINT)

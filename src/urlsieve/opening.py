@@ -159,9 +159,9 @@ def rekey(
     """The store gets another profile, another secret ("new": a random one), or today's canonical form (`canonical`); what is seen stays so.
 
     It is made anew beside the old one, which may be used meanwhile, and put in its place in one step; whoever has it open is told to open
-    it anew, and tokens of leases stay valid. What has no text becomes an imported level. Killed, the old store is as it was, and rekey is
-    called again. `to`: the address of a new store instead, of any kind, and the old one stays as it is; its leased URLs are pending there.
-    progress: told how many texts are through.
+    it anew, and tokens of leases stay valid. What has no text becomes an imported level. Killed, the old store is as it was, and rekey
+    called again for the same goes on where it was; for something else it begins anew. `to`: the address of a new store instead, of any
+    kind, and the old one stays as it is; its leased URLs are pending there. progress: told how many texts are through.
 
     Errors: ConfigError, StoreUnavailable, StoreMismatch, StoreCorrupt, StoreFull (it needs as much room again).
     """
@@ -177,7 +177,9 @@ def rekey(
         name = levels.free_name(store.imported())
         level = levels.own(store.header, ruled, name)
         if to is None:
-            found: Rekeyed = store.rekey(ruling.rekeying(store, header, level), progress)
+            if secret == "new":
+                header = _begun(store.half_rekeyed(), header)
+            found: Rekeyed = store.rekey(ruling.rekeying(store, header, level)._replace(random=secret == "new"), progress)
             return found
         return _rekey_to(store, _place(to), header, level)
     finally:
@@ -209,6 +211,11 @@ def _other_header(header: Header, profile: str | None, secret: int | str | None,
     if other == header:
         raise ConfigError("nothing would change: name another profile, a secret, or canonical where the form is another")
     return other
+
+
+def _begun(half: Header | None, header: Header) -> Header:
+    """Of a rekey that was interrupted, if that is the same but for the secret, which was drawn."""
+    return header if half is None or replace(half, secret=header.secret) != header else half
 
 
 def _rekey_to(store: Any, place: str, header: Header, level: Level) -> Rekeyed:

@@ -123,7 +123,8 @@ class Keyed(NamedTuple):
 class Rekeying(NamedTuple):
     """How a store gets another header. level: where fingerprints go that no text accounts for. `keyed(entries)`: in order; of an entry from
     a block the fingerprint is b"". name_hash: the id of a site or group under it. exact: what texts were called here can be computed; else
-    a text is taken to account for its fingerprint, whatever that is. estimates: the name of blobs that count fingerprints; they go."""
+    a text is taken to account for its fingerprint, whatever that is. estimates: the name of blobs that count fingerprints; they go.
+    random: the secret was drawn, so that another rekey for a drawn one means the same."""
 
     header: Header
     level: Level
@@ -131,17 +132,22 @@ class Rekeying(NamedTuple):
     name_hash: Callable[[str], int]
     exact: bool
     estimates: str
+    random: bool = False
 
 
 class Rekeyed(NamedTuple):
     """entries: under new fingerprints. merged: entries that went because another became the same; refused: by reason, texts that are no URL
-    under the new form. imported: fingerprints that no text accounts for, which the imported level `level` has now ("": there were none)."""
+    under the new form. imported: fingerprints that no text accounts for, which the imported level `level` has now ("": there were none).
+    kept: URLs that an interrupted rekey had through, with which this one went on; anew: why it could not ("": it did, or there was
+    none)."""
 
     entries: int = 0
     merged: int = 0
     refused: Mapping[str, int] = MappingProxyType({})
     imported: int = 0
     level: str = ""
+    kept: int = 0
+    anew: str = ""
 
 
 class StaleRules(Exception):

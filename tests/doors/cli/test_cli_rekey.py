@@ -24,7 +24,7 @@ def test_another_profile_says_what_became_of_the_urls(job: Cli) -> None:
     assert "safe+strip_www" == job.stats()["canonical"]["profile"]
     assert [b"seen"] * 11 == [line.split(b"\t")[0] for line in job.on("seen", stdin="\n".join([*URLS, "https://known.example/"])).lines]
     ran = job.on("rekey", "--secret", "new", "--json")
-    assert {"entries": 5, "merged": 0, "refused": {}, "imported": 0, "level": ""} == ran.objects[0]
+    assert {"entries": 5, "merged": 0, "refused": {}, "imported": 0, "level": "", "kept": 0, "anew": ""} == ran.objects[0]
     assert b"sound\n" == job.on("verify", "--deep").out
 
 
@@ -55,7 +55,7 @@ def test_a_store_on_redis_is_rekeyed_to_a_new_one(job: Cli) -> None:
     assert 2 == ran.status
     assert "--to" in ran.error
     ran = job("rekey", "--store", old, "--secret", "new", "--to", new, "--json")
-    assert {"entries": 6, "merged": 0, "refused": {}, "imported": 4, "level": "own-1"} == ran.objects[0]
+    assert {"entries": 6, "merged": 0, "refused": {}, "imported": 4, "level": "own-1", "kept": 0, "anew": ""} == ran.objects[0]
     with urlsieve.open(new, create=False) as sieve:
         assert [True] * 10 == sieve.seen(URLS)
         assert 0 == sieve.push(URLS).new

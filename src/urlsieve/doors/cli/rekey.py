@@ -16,7 +16,7 @@ def run(arguments: list[str]) -> int:
         "rekey",
         "Give a store another profile, secret or canonical form; what it has seen stays seen. Others may use it meanwhile: the new\n"
         "one is made beside it and takes its place in one step at the end; then they are told to open it anew, and their leases\n"
-        "stay valid. It needs as much room again for that time. Interrupted, the old store is as it was: run it again.",
+        "stay valid. It needs as much room again for that time. Interrupted, the old store is as it was: run it again, it goes on.",
         example="urlsieve rekey --profile safe+strip_www --store S",
     )
     add_store(parser)
@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--canonical", action="store_true", help="today's canonical form, for a store that was made with another")
     parser.add_argument("--to", metavar="ADDRESS", help="make a new store there and leave this one as it is (for stores on Redis too)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    add_json(parser, 'one object: {"entries", "merged", "refused", "imported", "level"}')
+    add_json(parser, 'one object: {"entries", "merged", "refused", "imported", "level", "kept", "anew"}')
     namespace = parser.parse(arguments)
     address = store_address(namespace)
     secret = _secret(namespace.secret)
@@ -47,6 +47,10 @@ def run(arguments: list[str]) -> int:
     parts += [f"{many:,} are none any more ({word})" for word, many in sorted(found.refused.items())]
     if found.imported:
         parts.append(f"{found.imported:,} without text are known by their old fingerprints (imported level {found.level})")
+    if found.kept:
+        parts.append(f"{found.kept:,} of them by a rekey that was interrupted, with which this one went on")
+    if found.anew:
+        parts.append(f"begun anew, not from where the last one was interrupted: {found.anew}")
     Output().write(human(f"{', '.join(parts)}\n"))
     return failures.OK
 

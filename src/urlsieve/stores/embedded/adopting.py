@@ -1,20 +1,22 @@
 """A store whose entries are all done, and the ledger that they come from, in; the queue, settings and counts of that one in it, out.
 
-Nobody writes meanwhile. What is in the queue goes over as rows, by SQLite alone: the time it takes goes by what waits, not by what is seen.
+The queue is copied while others use it (queueing.py). Then nobody writes, and what differs is put right: that takes time by what waits, not
+by what is seen, and much less than the copy did.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from urlsieve.model import Klass, Policy, State
 from urlsieve.stores.counting import STATE_NAMES
-from urlsieve.stores.embedded import budgets, drop, queue, seen
+from urlsieve.stores.embedded import budgets, drop, halfway, queue, queueing, seen
 from urlsieve.stores.embedded.aside import Aside, Row
 from urlsieve.stores.embedded.groups import PENDING
 from urlsieve.stores.embedded.ledger import Transaction, scalar
@@ -22,6 +24,8 @@ from urlsieve.stores.protocol import Rekeyed
 
 #: Twins looked at together.
 STEP = 2_000
+#: KiB of each ledger that are kept in memory while the queue is copied and compared: groups lie in another order in each.
+CACHE = 1 << 16
 #: Counters that say what lies in this ledger, and are counted here; all others are taken over.
 _OWN = frozenset(
     ["accepted", "known", "seen", *STATE_NAMES, *PENDING, "sites", "groups", "limits", "journal", "journaled", "run", "manifest"]
@@ -39,10 +43,6 @@ _MADE = frozenset(
         "packed",
         "slots",
         "site",
-        "pending",
-        "held",
-        "grp",
-        "extra",
         "level",
         "level_run",
         "witness",
@@ -51,31 +51,61 @@ _MADE = frozenset(
 )
 
 
-def adopt(
-    aside: Aside, old: Path, entries_of: Callable[[Sequence[bytes]], Sequence[int]], rows_of: Callable[[Sequence[int]], list[Row]]
-) -> Rekeyed:
-    """entries_of(fingerprints): what the old store has of each; rows_of(ids): rows of its text."""
+@contextmanager
+def attached(aside: Aside, old: Path) -> Iterator[sqlite3.Connection]:
+    """The old ledger beside the new one, as `old`."""
     with aside.ledger.read() as db:
         db.execute("ATTACH ? AS old", (str(old),))
+        for name in ("main", "old"):
+            db.execute(f"PRAGMA {name}.cache_size = -{CACHE}")
         db.create_function("named", 1, aside.plan.name_hash, deterministic=True)
-        missing = [row[0] for row in db.execute(_MISSING)]
-    aside.rows(rows_of(missing), lambda ids: ids)
-    with aside.ledger.write() as tx:
-        _take_over(tx.db)
-        tx.execute("DELETE FROM main.blob WHERE name = ?", (aside.plan.estimates,))
-    with aside.writing() as tx:
-        _queue(tx, aside, entries_of)
-    with aside.writing() as tx:
-        report = _settle(tx, aside)
-    with aside.writing() as tx:
-        _budgets(tx, aside)
+    try:
+        with aside.ledger.read() as db:
+            yield db
+    finally:
+        with aside.ledger.read() as db:
+            db.execute("DETACH old")
+
+
+def copy_queue(aside: Aside, old: Path) -> None:
+    """While others change it: see queueing.py."""
+    with attached(aside, old) as db:
+        for table in queueing.tables(db):
+            after = aside.at.queue.get(table.name, [])
+            while after is not None:
+                after = _copy_part(db, aside, table, after or None)
+
+
+def _copy_part(db: sqlite3.Connection, aside: Aside, table: queueing.Table, after: list[int | str] | None) -> list[int | str] | None:
+    db.execute("BEGIN")  # not immediate: that would be the old ledger's turn to write too
+    try:
+        queueing.learn_groups(db)
+        aside.at.queue[table.name] = queueing.copy_part(db, table, after)
+        halfway.save(db, aside.at)
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+    return aside.at.queue[table.name]
+
+
+def adopt(aside: Aside, old: Path, entries_of: Callable[[bytes], Sequence[int]], rows_of: Callable[[Sequence[int]], list[Row]]) -> Rekeyed:
+    """Nobody writes. entries_of(fingerprints): what the old store has of each; rows_of(ids): rows of its text that are not done."""
     with aside.ledger.read() as db:
-        db.execute("DETACH old")
+        left_out = [row[0] for row in db.execute("SELECT id FROM making_left")]
+    aside.rows(rows_of(left_out), lambda ids: ids)
+    with attached(aside, old):
+        with aside.writing() as tx:
+            aside.at.closing = True  # from here on what was merged is gone: nothing more can be followed
+            halfway.save(tx.db, aside.at)
+            _take_over(tx.db)
+            tx.execute("DELETE FROM main.blob WHERE name = ?", (aside.plan.estimates,))
+            _queue(tx, aside, entries_of)
+            report = _settle(tx, aside)
+        with aside.writing() as tx:
+            _budgets(tx, aside)
+            halfway.end(tx.db)
     return report
-
-
-#: Of what waits, texts that were left out because they do not account for their fingerprints, when they were done.
-_MISSING = "SELECT id FROM (SELECT id FROM old.pending UNION ALL SELECT id FROM old.held) WHERE id NOT IN (SELECT id FROM main.text)"
 
 
 def _take_over(db: sqlite3.Connection) -> None:
@@ -83,44 +113,26 @@ def _take_over(db: sqlite3.Connection) -> None:
     db.execute(f"INSERT OR REPLACE INTO main.counter SELECT name, n FROM old.counter WHERE name NOT IN ({marks})", sorted(_OWN))
     for name in ("generation", "rules_generation"):
         db.execute("INSERT OR REPLACE INTO main.counter SELECT name, n + 1 FROM old.counter WHERE name = ?", (name,))
-    db.execute("INSERT OR REPLACE INTO main.meta SELECT name, value FROM old.meta WHERE name <> 'header'")
-    for name, sql in db.execute("SELECT name, sql FROM old.sqlite_master WHERE type = 'table'").fetchall():
-        if name not in _MADE and not name.startswith("sqlite_"):
-            if not scalar(db, "SELECT 1 FROM main.sqlite_master WHERE name = ?", (name,)):
-                db.execute(sql)
-                for (index,) in db.execute(_INDEXES, (name,)).fetchall():
-                    db.execute(index)
-            if name == _ASLEEP:
-                continue
+    db.execute("INSERT OR REPLACE INTO main.meta SELECT name, value FROM old.meta WHERE name NOT IN ('header', ?)", (halfway.MARK,))
+    queueing.learn_groups(db)
+    queue = queueing.tables(db)
+    for table in queue:
+        queueing.make_same(db, table)
+    for (name,) in db.execute("SELECT name FROM old.sqlite_master WHERE type = 'table'").fetchall():
+        if name not in _MADE and not name.startswith("sqlite_") and all(name != table.name for table in queue):
+            queueing.make_table(db, name)
             db.execute(f'DELETE FROM main."{name}"')
             db.execute(f'INSERT INTO main."{name}" SELECT * FROM old."{name}"')
 
 
-_INDEXES = "SELECT sql FROM old.sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
-#: Goes by group, so its rows come with the groups.
-_ASLEEP = "asleep"
-
-
-def _queue(tx: Transaction, aside: Aside, entries_of: Callable[[Sequence[bytes]], Sequence[int]]) -> None:
+def _queue(tx: Transaction, aside: Aside, entries_of: Callable[[bytes], Sequence[int]]) -> None:
     db = tx.db
-    db.execute("CREATE TEMP TABLE same (o INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
-    db.execute("INSERT INTO same SELECT id, named(name) FROM old.grp")
-    sleepers = scalar(db, "SELECT 1 FROM main.sqlite_master WHERE name = ?", (_ASLEEP,))
-    for table, column in (("grp", "id"), ("pending", "grp"), ("held", "grp"), *([(_ASLEEP, "grp")] if sleepers else [])):
-        names = [row[1] for row in db.execute(f"PRAGMA main.table_info({table})")]
-        values = ", ".join("same.n" if name == column else f"t.{name}" for name in names)
-        order = "ORDER BY 1, 2, 3, 4" if table == "pending" else "ORDER BY 1"
-        db.execute(
-            f"INSERT INTO main.{table} ({', '.join(names)}) SELECT {values} FROM old.{table} t JOIN same ON same.o = t.{column} {order}"
-        )
-    db.execute("DROP TABLE same")
-    db.execute("DELETE FROM main.extra")
-    db.execute("INSERT INTO main.extra SELECT * FROM old.extra WHERE id IN (SELECT id FROM main.text)")
+    db.execute("DELETE FROM main.extra WHERE id IN (SELECT id FROM making_left)")
     db.execute(_DEPTHS)
     _failed_urls(tx, aside, entries_of)
     tx.count("groups", scalar(db, "SELECT count(*) FROM main.grp"))
-    for klass in Klass:
-        many = scalar(db, "SELECT count(*) FROM main.pending WHERE class = ?", (int(klass),))
+    by_class = ", ".join(f"coalesce(sum(class = {int(klass)}), 0)" for klass in Klass)
+    for klass, many in zip(Klass, db.execute(f"SELECT {by_class} FROM main.pending").fetchone(), strict=True):
         for name, by in ((PENDING[klass], many), ("pending", many), ("done", -many)):
             tx.count(name, by)
     for state, many in db.execute("SELECT state, count(*) FROM main.held GROUP BY state").fetchall():
@@ -130,15 +142,16 @@ def _queue(tx: Transaction, aside: Aside, entries_of: Callable[[Sequence[bytes]]
 
 #: A URL that comes back is given the depth at which it was found again.
 _DEPTHS = (
-    "UPDATE main.text SET depth = (SELECT o.depth FROM old.text o WHERE o.id = main.text.id) "
-    "WHERE id IN (SELECT id FROM old.moved UNION SELECT id FROM old.held) AND id IN (SELECT id FROM old.text)"
+    "UPDATE main.text SET depth = (SELECT o.depth FROM old.text o WHERE o.id = main.text.id) WHERE id IN (SELECT t.id FROM "
+    "(SELECT id FROM old.moved UNION ALL SELECT id FROM old.held) w JOIN old.text o ON o.id = w.id JOIN main.text t ON t.id = w.id "
+    "WHERE t.depth <> o.depth)"
 )
 
 
-def _failed_urls(tx: Transaction, aside: Aside, entries_of: Callable[[Sequence[bytes]], Sequence[int]]) -> None:
+def _failed_urls(tx: Transaction, aside: Aside, entries_of: Callable[[bytes], Sequence[int]]) -> None:
     """The probe of a blocked group must be another URL than the one that failed."""
     failed = tx.execute("SELECT id, failed_url FROM main.grp WHERE length(failed_url) = 16").fetchall()
-    entries = dict(zip(failed, entries_of([bytes(fp) for _, fp in failed]), strict=True)) if failed else {}
+    entries = dict(zip(failed, entries_of(b"".join(bytes(fp) for _, fp in failed)), strict=True)) if failed else {}
     rows = dict(tx.rows("SELECT id, fp FROM main.text WHERE id IN", [entry for entry in entries.values() if entry > 0]))
     tx.executemany(
         "UPDATE main.grp SET failed_url = ? WHERE id = ?", [(rows.get(entry, b""), group) for (group, _), entry in entries.items()]
@@ -149,11 +162,11 @@ def _settle(tx: Transaction, aside: Aside) -> Rekeyed:
     """Of those that became one, one stays; those that are no URLs any more go; limits count what is there."""
     now = time.time()
     policy = _policy(tx)
-    merged = aside.merged
+    merged = aside.at.merged
     several = ((fp, entries) for fp, entries in aside.twins.items() if len(entries) > 1)
     while part := list(islice(several, STEP)):
         merged += _one_of_each(tx, part, policy, now)
-    refused: dict[str, int] = dict(aside.refused_packed)
+    refused: dict[str, int] = dict(aside.at.refused)
     fps = dict(tx.rows("SELECT id, fp FROM text WHERE id IN", list(aside.refused)))
     drop.drop(tx, [(bytes(fp), number) for number, fp in fps.items()], policy, now)
     for number in fps:

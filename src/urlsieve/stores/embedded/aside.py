@@ -2,6 +2,9 @@
 
 Entries keep their numbers, so that the queue, and the tokens of leases, are taken over as they are (adopting.py). Until then each counts
 as done. Entries that become one under the new header are `twins`: all stay until it is known what state each is in.
+
+Every step is a transaction that also says how far it is (halfway.py). What goes into the imported level is a step of its own, and comes
+first: it may be done twice.
 """
 
 from __future__ import annotations
@@ -11,15 +14,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from urlsieve._kernel._core import FingerprintMap
 from urlsieve.model import Policy
-from urlsieve.stores.embedded import disk, files, making, packed, seen
+from urlsieve.stores.embedded import disk, files, halfway, making, packed, seen
 from urlsieve.stores.embedded.framing import Text
 from urlsieve.stores.embedded.imported import Imported
 from urlsieve.stores.embedded.ledger import Ledger, Transaction
 from urlsieve.stores.embedded.merging import Merging
-from urlsieve.stores.embedded.runs import LEVEL
+from urlsieve.stores.embedded.moments import Change, Moment, has_text, is_bare
+from urlsieve.stores.embedded.runs import LEVEL, Folder
 from urlsieve.stores.embedded.sites import Sites
 from urlsieve.stores.protocol import Kept, Keyed, Rekeying
+
+#: Entries after which a step is durable; what a power cut takes of later ones is done again.
+DURABLE = 100_000
 
 
 class Row(NamedTuple):
@@ -34,27 +42,46 @@ class Row(NamedTuple):
     variant: bytes
 
 
+def make(place: Path, plan: Rekeying, policy: Policy) -> None:
+    """An empty store in a new folder."""
+    disk.make_new_folder(place)
+    for folder in (place / files.RUNS, place / halfway.THEN, place / halfway.THEN / files.RUNS):
+        disk.make_new_folder(folder)
+        disk.sync(folder.parent)
+    disk.sync(place.parent)
+    making.write(place / files.LEDGER, plan.header, policy)
+
+
 class Aside:
     """The store that is being made."""
 
-    def __init__(
-        self, place: Path, plan: Rekeying, policy: Policy, group_of: Callable[[int], int], domain_of: Callable[[str], str]
-    ) -> None:
-        """group_of: the id of a group of the old store → its id here; domain_of: of a site's name."""
-        self.place, self.plan, self._group_of = place, plan, group_of
-        disk.make_new_folder(place)
-        disk.make_new_folder(place / files.RUNS)
-        making.write(place / files.LEDGER, plan.header, policy)
+    def __init__(self, place: Path, plan: Rekeying, then: Folder, group_of: Callable[[int], int], domain_of: Callable[[str], str]) -> None:
+        """It is there, and begun. then: where the moment lies that it is made from. group_of: the id of a group of the old store → its
+        id here; domain_of: of a site's name."""
+        self.place, self.plan, self._group_of, self._then = place, plan, group_of, then
         shelf = making.shelf_of(plan.header, place)
         self.ledger = Ledger(str(place / files.LEDGER), where=str(place), lock=files.NoLock(), durable=False, patience=30.0)
         self.ledger.seen = seen.Seen(shelf, str(place))
         self._merging = Merging(self.ledger, shelf)
         self.imported = Imported(self.ledger, making.shelf_of(plan.header, place, LEVEL))
         self.sites = Sites(domain_of)
-        self.twins: dict[bytes, set[int]] = {}
-        self.refused: dict[int, str] = {}  # rows of text that are no URLs here: they go when the queue is there
-        self.refused_packed: dict[str, int] = {}
-        self.merged = 0
+        self.since = FingerprintMap()
+        try:
+            self._merging.clean()
+            self.imported.clean()
+            with self.ledger.read() as db:
+                self.at, self.moment = halfway.load(db), halfway.load_moment(db, then)
+                for (records,) in db.execute("SELECT records FROM making_since ORDER BY id"):
+                    self.since.set_many(records)
+                self.twins: dict[bytes, set[int]] = {}
+                for fp, entry in db.execute("SELECT fp, entry FROM making_twin"):
+                    self.twins.setdefault(bytes(fp), set()).add(entry)
+                #: Rows of text that are no URLs here: they go when the queue is there.
+                self.refused: dict[int, str] = dict(db.execute("SELECT id, why FROM making_refused"))
+        except BaseException:
+            self.close()
+            raise
+        self._durable = self.at.done
 
     def close(self) -> None:
         self._merging.close()
@@ -63,11 +90,33 @@ class Aside:
             self.imported.close()
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        with self.ledger.write() as tx:
+    def writing(self, since: bytes = b"") -> Iterator[Transaction]:
+        """A step. since: records of what it has followed."""
+        durable = self.at.done - self._durable >= DURABLE
+        with self.ledger.write(synced=durable) as tx:
             yield tx
+            if since:
+                tx.execute("INSERT INTO making_since (records) VALUES (?)", (since,))
+            if not self.at.closing:
+                halfway.save(tx.db, self.at)
+        self.since.set_many(since)
+        if durable:
+            self._durable = self.at.done
         if tx.journaled:
             self._merging.after(tx.journaled)
+
+    def mark(self) -> None:
+        """How far it is, where that is all."""
+        with self.writing():
+            pass
+
+    def followed(self, moment: Moment) -> None:
+        """All that is different at that moment has been; texts up to it are read next."""
+        with self.writing() as tx:
+            halfway.save_moment(tx.db, moment)
+        self.moment = moment
+        self.since.clear()
+        halfway.forget_moments(self.place, moment)
 
     # -- in
 
@@ -76,7 +125,7 @@ class Aside:
         keyed = self.plan.keyed([Kept(row.fp, row.url, row.variant) for row in rows])
         strange = {row.id for row, key in zip(rows, keyed, strict=True) if self.plan.exact and row.fp not in key.olds}
         left_out = strange - set(waiting(list(strange))) if strange else set()
-        bare = [row.fp for row, key in zip(rows, keyed, strict=True) if row.id in strange or key.refused]
+        self.bare(b"".join(row.fp for row, key in zip(rows, keyed, strict=True) if row.id in strange or key.refused))
         taken = [(row, key) for row, key in zip(rows, keyed, strict=True) if row.id not in left_out]
         with self.writing() as tx:
             found = [(row.id, row.fp if key.refused else key.fingerprint, row) for row, key in taken]
@@ -84,9 +133,12 @@ class Aside:
                 "INSERT INTO text (id, fp, url, grp, priority, depth) VALUES (?, ?, ?, ?, ?, ?)",
                 [(number, bytearray(fp), row.url, self._group_of(row.grp), row.priority, row.depth) for number, fp, row in found],
             )
-            self.refused.update((row.id, key.refused) for row, key in taken if key.refused)
+            refused = {row.id: key.refused for row, key in taken if key.refused}
+            tx.executemany("INSERT INTO making_refused (id, why) VALUES (?, ?)", refused.items())
+            self.refused.update(refused)
+            tx.executemany("INSERT OR IGNORE INTO making_left (id) VALUES (?)", [(number,) for number in left_out])
+            tx.change("DELETE FROM making_left WHERE id IN", [row.id for row, _ in taken if row.id in strange])
             self._mark(tx, [(fp, number) for number, fp, _ in found], [key for _, key in taken if not key.refused])
-        self.bare(bare)
 
     def block(self, number: int, texts: Mapping[int, Text], size: int, entries_of: Callable[[bytes], Sequence[int]]) -> None:
         """A block of packed texts by slot, of so many slots; under the same number, so that its entries keep theirs.
@@ -100,16 +152,16 @@ class Aside:
         for slot, key in keyed.items():
             entry = packed.entry_of(number, slot)
             if key.refused:
-                self.refused_packed[key.refused] = self.refused_packed.get(key.refused, 0) + 1
+                self.at.refused[key.refused] = self.at.refused.get(key.refused, 0) + 1
                 bare += [named[slot]] if slot in named else []
             elif slot in named or not self.plan.exact:
                 kept[slot] = texts[slot]._replace(group_id=self._group_of(texts[slot].group_id))
                 pairs.append((key.fingerprint, entry))
                 keys.append(key)
+        self.bare(b"".join(bare))
         with self.writing() as tx:
             packed.put(tx, number, kept)
             self._mark(tx, pairs, keys)
-        self.bare(bare)
 
     def _mark(self, tx: Transaction, pairs: Sequence[tuple[bytes, int]], keyed: Iterable[Keyed]) -> None:
         """Entries with their new fingerprints; the first of equals is the one that is marked."""
@@ -121,16 +173,20 @@ class Aside:
             if first is None:
                 fresh[fp] = entry
             elif first != entry:
-                self.twins.setdefault(fp, {first}).add(entry)
+                self._add_twins(tx, fp, (first, entry))
         seen.add(tx, list(fresh), list(fresh.values()))
         tx.count("seen", len(pairs) - len(fresh))
         for name in ("accepted", "done"):
             tx.count(name, len(pairs))
 
-    def bare(self, fingerprints: Sequence[bytes]) -> None:
+    def _add_twins(self, tx: Transaction, fp: bytes, entries: Iterable[int]) -> None:
+        self.twins.setdefault(fp, set()).update(entries)
+        tx.executemany("INSERT OR IGNORE INTO making_twin (fp, entry) VALUES (?, ?)", [(fp, entry) for entry in entries])
+
+    def bare(self, fingerprints: bytes) -> None:
         """Of the old header: asked as an imported level from now on."""
         if fingerprints:
-            self.imported.add(self.plan.level, b"".join(fingerprints))
+            self.imported.add(self.plan.level, fingerprints)
 
     # -- out again
 
@@ -143,26 +199,17 @@ class Aside:
         keyed = self.plan.keyed([Kept(b"", text.url, text.variant) for text in texts.values()])
         return {**found, **{entry: key.fingerprint for entry, key in zip(texts, keyed, strict=True)}}
 
-    def remove(self, entries: Sequence[int]) -> None:
-        """They are forgotten in the old store."""
-        here = self.fingerprints_of(entries)
-        with self.writing() as tx:
-            for entry, fp in here.items():
-                self._unmark(tx, fp, entry, None)
-            self._delete(tx, here)
-            for name in ("accepted", "done"):
-                tx.count(name, -len(here))
-
-    def without_text(self, found: Sequence[tuple[bytes, int, int]]) -> None:
-        """(old fingerprint, entry, what it is now): done or dead without text."""
-        here = self.fingerprints_of([entry for _, entry, _ in found])
-        self.bare([fp for fp, entry, _ in found if entry not in here])  # its text went before it was read
-        with self.writing() as tx:
-            for _, entry, now in found:
+    def follow(self, changes: Sequence[Change]) -> None:
+        """What has changed of what may be here already. What has text now is not taken in: who reads texts meets it."""
+        here = self.fingerprints_of([before for _, before, _ in changes if has_text(before)])
+        self.bare(b"".join(fp for fp, before, now in changes if is_bare(now) and not is_bare(before) and before not in here))
+        self.imported.forget(self.plan.level.name, b"".join(fp for fp, _, now in changes if not is_bare(now)))
+        with self.writing(b"".join(seen.record(fp, now) for fp, _, now in changes)) as tx:
+            for _, entry, now in changes:
                 if entry not in here:
                     continue
-                if now in self.twins.get(here[entry], ()):  # the same is said of another already: one of two goes now
-                    self.merged += 1
+                if not is_bare(now) or now in self.twins.get(here[entry], ()):  # the latter: the same is said of another, one of two goes
+                    self.at.merged += is_bare(now)
                     self._unmark(tx, here[entry], entry, None)
                     for name in ("accepted", "done"):
                         tx.count(name, -1)
@@ -177,8 +224,9 @@ class Aside:
         rest = self.twins.get(fp)
         if rest is not None:
             rest.discard(entry)
+            tx.execute("DELETE FROM making_twin WHERE fp = ? AND entry = ?", (fp, entry))
             if now is not None:
-                rest.add(now)
+                self._add_twins(tx, fp, (now,))
         if not rest and now is None:
             seen.remove(tx, [fp])
             return
@@ -194,5 +242,6 @@ class Aside:
         for table in ("text", "extra"):
             tx.change(f"DELETE FROM {table} WHERE id IN", ids)
         packed.free(tx, every)
-        for number in ids:
-            self.refused.pop(number, None)
+        for number in [number for number in ids if number in self.refused]:
+            tx.execute("DELETE FROM making_refused WHERE id = ?", (number,))
+            del self.refused[number]

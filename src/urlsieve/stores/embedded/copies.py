@@ -120,6 +120,7 @@ def _copy(directory: Path, new: Path) -> None:
                 name = _copy_run(directory, run.name, new, shelf_of(header, new, LEVEL), LEVEL)
                 copy.execute("UPDATE level_run SET name = ? WHERE seq = ?", (name, run.seq))
             copy.execute("UPDATE meta SET value = '' WHERE name = 'boot'")
+            copy.execute("DELETE FROM meta WHERE name = 'rekeying'")  # halfway.MARK: what is made beside the store is not of its copy
             copy.commit()
     for path in (new / files.LEDGER, new / files.RUNS, new):
         disk.sync(path)

@@ -8,6 +8,7 @@ tests/power takes the power away at every one of these operations.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
@@ -69,6 +70,17 @@ def copy(path: Path, place: Path) -> None:
     """The bytes of one file in another, durable but for its name."""
     shutil.copyfile(path, place)
     sync(place)
+
+
+def link(path: Path, place: Path) -> None:
+    """The same bytes under another name too, which stay when the first one goes; copied where a file system has no links. Durable when the
+    folder of the new name is synced."""
+    try:
+        os.link(path, place)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        copy(path, place)
 
 
 def mapped(path: Path) -> mmap.mmap:

@@ -159,8 +159,8 @@ class Imported:
         asking.end(begun, len(flags), sum(flags))
         return flags
 
-    def digests(self, name: str) -> Iterator[bytes]:
-        at: bytes | None = FIRST
+    def digests(self, name: str, start: bytes = FIRST) -> Iterator[bytes]:
+        at: bytes | None = start
         while at is not None:
             records, at = self._reading(lambda db, start=at: self._slice(db, name, start))  # type: ignore[misc]
             if records:

@@ -34,7 +34,22 @@ from urlsieve.model import (
     SiteRow,
     State,
 )
-from urlsieve.stores.embedded import budgets, copies, drop, examples, files, groups, look, moving, offer, rekeying, seen, settle, witness
+from urlsieve.stores.embedded import (
+    budgets,
+    copies,
+    drop,
+    examples,
+    files,
+    groups,
+    halfway,
+    look,
+    moving,
+    offer,
+    rekeying,
+    seen,
+    settle,
+    witness,
+)
 from urlsieve.stores.embedded import sweep as sweeping
 from urlsieve.stores.embedded.imported import Imported, levels
 from urlsieve.stores.embedded.lease import Leasing, finish, next_at
@@ -488,8 +503,11 @@ class EmbeddedStore:
             raise ConfigError("a store in memory cannot be rekeyed: export it, and import it into a store with the other settings")
         with self._ledger.read() as db:
             policy = self._policy_in(db)
-        shelf = shelf_of(self.header, self._directory)
-        return rekeying.rekey(self._ledger, self._directory, shelf, self._imported, policy, self._domain_of, plan, progress)
+        return rekeying.rekey(self._ledger, self._directory, self.header, self._imported, policy, self._domain_of, plan, progress)
+
+    def half_rekeyed(self) -> Header | None:
+        """The header that a rekey was interrupted with, if its secret was drawn: the next may go on with it."""
+        return None if self._directory is None else halfway.drawn(self._directory / rekeying.PLACE)
 
     def changed(self) -> object:
         return self._ledger.changed()
