@@ -94,10 +94,11 @@ do
   local woken = call('ZRANGEBYSCORE', P .. 'wake', '-inf', string.format('%.17g', now), 'LIMIT', 0, MOVED)
   if n.relook < ALL_LOOKED then
     start()
-    if n.relook == 0 then wake_sleepers() end
-    local held = call('ZRANGEBYSCORE', P .. 'held', '(' .. text(n.relook), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED)
-    for i = 1, #held, 2 do woken[#woken + 1] = held[i] end
-    n.relook = #held > 0 and tonumber(held[#held]) or ALL_LOOKED
+    if n.relook >= 1 or wake_sleepers() then
+      local held = call('ZRANGEBYSCORE', P .. 'held', '(' .. text(math.floor(n.relook)), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED)
+      for i = 1, #held, 2 do woken[#woken + 1] = held[i] end
+      n.relook = #held > 0 and tonumber(held[#held]) or ALL_LOOKED
+    end
     changed = true
   end
   if #woken > 0 then start() end

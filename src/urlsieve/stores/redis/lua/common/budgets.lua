@@ -1,5 +1,6 @@
 -- What of sites, domains, job and day is used up here, where the rules have limits (urlsieve.frontier.budget): P u hash: site half -> pages,
--- bytes; "job" -> the same; "day" -> day since the epoch, URLs, pages, bytes. Of domains: domains.lua. P z hash: group that sleeps -> its turn otherwise, why; P Z zset: URLs delayed for a spent budget, by when they are due.
+-- bytes; "job" -> the same; "day" -> day since the epoch, URLs, pages, bytes. Of domains: domains.lua. P z hash: group that sleeps -> its turn otherwise, why; P Z zset: URLs delayed for a spent budget, by when they are due; P v,
+-- P V: the same, of those that are being woken.
 
 local TODAY, SPENT = '<dddd', 'budget spent: '
 local function used_of_job()
@@ -38,20 +39,33 @@ local function sleep_url(s)
   call('ZREMRANGEBYSCORE', P .. 'Z', '-inf', string.format('%.17g', now))
   call('ZADD', P .. 'Z', s.time, member(s))
 end
--- Other rules: all who sleep for a budget look again. After `begin`.
+-- Other rules: all who sleep for a budget look again. They are put aside at once (P v, P V), so that who falls asleep meanwhile is none of
+-- them, and woken WOKEN at a time. After `begin`. n.relook is 0 from a change until its sleepers are aside, and
+-- WAKING until they are awake.
+local WOKEN, WAKING = 1000, 0.5
+local function are_aside() return call('EXISTS', P .. 'v', P .. 'V') > 0 end
 local function wake_sleepers()
-  local groups, turns = call('HGETALL', P .. 'z'), {}
-  for i = 1, #groups, 2 do turns[#turns + 1] = groups[i] end
-  load_groups(turns)
-  for i = 1, #groups, 2 do
-    local g = group(groups[i])
+  if n.relook == 0 and not are_aside() then
+    for from, to in pairs({z = 'v', Z = 'V'}) do
+      if call('EXISTS', P .. from) == 1 then call('RENAME', P .. from, P .. to) end
+    end
+    n.relook = WAKING
+    changed = true
+  end
+  local ids = call('EXISTS', P .. 'v') == 1 and call('HRANDFIELD', P .. 'v', WOKEN) or {}
+  local turns = hmget(P .. 'v', ids)
+  load_groups(ids)
+  for i, id in ipairs(ids) do
+    local g = group(id)
     if g then
-      g.turn = math.min(g.turn, (su('<d', groups[i + 1])))
+      g.turn = math.min(g.turn, (su('<d', turns[i])))
       touch(g)
     end
   end
-  local ids = call('ZRANGE', P .. 'Z', 0, -1)
-  for i, m in ipairs(ids) do ids[i] = text(id_in(m)) end
+  spread('HDEL', P .. 'v', ids)
+  local members = call('ZRANGE', P .. 'V', 0, WOKEN - 1)
+  ids = {}
+  for i, m in ipairs(members) do ids[i] = text(id_in(m)) end
   for i, raw in ipairs(hmget(P .. 's', ids)) do
     local s = raw and spot_of(tonumber(ids[i]), raw)
     if s and s.state == DELAYED and sub(s.tail, 1, #SPENT) == SPENT then
@@ -60,5 +74,6 @@ local function wake_sleepers()
       enter(s)
     end
   end
-  call('DEL', P .. 'z', P .. 'Z')
+  spread('ZREM', P .. 'V', members)
+  return n.relook == WAKING and not are_aside()
 end

@@ -10,7 +10,7 @@
 --   P wake       zset: groups that wait, by when; P held  those held out, by since
 --   P x<reason>  list: the newest examples of what P t counts, the newest first
 --   P y          text: what fetched pages told, see witness.lua
---   P d, P D<domain>, P c   see domains.lua; P u, P z, P Z   see budgets.lua
+--   P d, P D<domain>, P c   see domains.lua; P u, P z, P Z, P v, P V   see budgets.lua
 --   P t          hash: rejected and skipped by reason; P a<call>  the answer to one settle, for a while
 --   P w          number of the last sweep (lua/sweep.lua) that the shard is done with
 -- Arguments of every script: 1 caller's time, 2 "1" if that is the time to go by, 3 context (pack.CONTEXT, then pack.policy), then its own.
@@ -123,7 +123,7 @@ local function head()
     local one = first_score(key)
     if one and (not wake or one < wake) then wake = one end
   end
-  if n.relook < ALL_LOOKED and not top and (call('ZCARD', P .. 'held') > 0 or call('EXISTS', P .. 'z', P .. 'Z') > 0) then wake = 0 end
+  if n.relook < ALL_LOOKED and not top and (call('ZCARD', P .. 'held') > 0 or call('EXISTS', P .. 'z', P .. 'Z', P .. 'v', P .. 'V') > 0) then wake = 0 end
   local died = first_score('bury')
   return sp('<ddddddddd', shift, n.pgen, n.rgen, n.epoch, orNone(top and -top), orNone(wake), call('ZCARD', P .. 'ready'), n.pending,
     orNone(died and died + policy.dead_kept))
