@@ -97,9 +97,10 @@ class Rules:
         return cls(parsed, name)
 
     def with_rule(self, old: Rule, new: Rule) -> "Rules":
-        """The set with one of its rules replaced, checked anew."""
+        """The set with one of its rules confirmed, suspended or resumed. What a rule proposes was checked with it, so nothing is tried
+        again: with thousands of rules that takes a long time, and a worker may be waiting."""
         rules = tuple(new if rule is old else rule for rule in self.rules)
-        return Rules.parse(rulewriter.written(self._parsed._replace(rules=rules)), self.name)
+        return Rules.kept(rulewriter.written(self._parsed._replace(rules=rules)), self.name)
 
     def without_merges(self) -> "Rules | None":
         """The set without `hosts`, `https` and `path_case`. None: it applies none of them."""

@@ -172,3 +172,14 @@ def test_push_with_rules_makes_them_the_stores_and_explain_tells_whose_they_are_
     told = cli("explain", "--store", cli.store, "--rules", "other.toml", "--json", "https://www.example.com/a?b=1").objects[0]
     assert ["https://www.example.com/a"] == told["keys"]
     assert 1 == cli("rules", "show", "--store", cli.store, "--json").objects[0]["generation"]
+
+
+def test_user_info_in_evidence_is_never_kept(cli: Cli) -> None:
+    stored(cli, "https://m.example.com/a")
+    cli("rules", "apply", "r.toml", "--store", cli.store, "--by", "Ann")
+    said = "http://user:secret@m.example.com/ is not https://user:secret@www.example.com/"
+    cli("rules", "confirm", "example.com", "--by", "Ann", "--evidence", said, "--store", cli.store)
+    for options in (("--json",), ("--history",), ()):
+        shown = cli("rules", "show", *options, "--store", cli.store).out
+        assert b"secret" not in shown
+        assert b"***@" in shown
