@@ -63,3 +63,8 @@ class StoreCorrupt(UrlsieveError):
 
 class StoreFull(UrlsieveError):
     """No room left (disk or configured limit). The call changed nothing; leases can still be settled once room is made."""
+
+
+def mask_userinfos(text: str) -> str:
+    """The same of all URLs in a sentence."""
+    return re.sub(r"(?<=//)[^/\s?#]*@", "***@", text)

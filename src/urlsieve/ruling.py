@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urlsieve.batch import as_given
 from urlsieve.canon import Canonicalizer, Keys
 from urlsieve.canon.switches import switched
-from urlsieve.errors import ConfigError, StoreUnavailable, mask_userinfo
+from urlsieve.errors import ConfigError, StoreUnavailable, mask_userinfos
 from urlsieve.grouping import grouping
 from urlsieve.model import Earlier, Header, Level
 from urlsieve.stores.protocol import Kept, Keyed, Rekeying, Ruled, Store, Sweep, Swept
@@ -223,7 +223,7 @@ def said(by: str, evidence: str, now: float) -> Confirmed:
 
     from urlsieve.canon.rulevalues import Confirmed
 
-    return Confirmed(mask_userinfo(by), datetime.fromtimestamp(now, UTC).date().isoformat(), mask_userinfo(evidence))
+    return Confirmed(mask_userinfos(by), datetime.fromtimestamp(now, UTC).date().isoformat(), mask_userinfos(evidence))
 
 
 def marked(rules: Rules | None, match: str, what: str, said: Confirmed) -> Rules:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from urlsieve import checks, ruling, witnessing
-from urlsieve.errors import ConfigError, mask_userinfo
+from urlsieve.errors import ConfigError, mask_userinfos
 from urlsieve.ruling import Applied
 
 if TYPE_CHECKING:
@@ -75,7 +75,10 @@ class Ruled:
         from urlsieve.canon.rulebook import Changed
 
         applied = ruling.change(
-            self._opened.store, make, Changed(0, self._opened.clock(), what, mask_userinfo(by), match, mask_userinfo(evidence)), dry=dry_run
+            self._opened.store,
+            make,
+            Changed(0, self._opened.clock(), what, mask_userinfos(by), match, mask_userinfos(evidence)),
+            dry=dry_run,
         )
         self._opened.read_rules()
         return applied
