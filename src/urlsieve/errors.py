@@ -1,5 +1,7 @@
 """What can go wrong, as types: one root, few leaves. Each message says what happened, to which input, and what to do."""
 
+import re
+
 _BLANK = "".join(map(chr, range(0x21)))
 _REMOVED = "\t\n\r"  # a browser does not see these anywhere in a URL
 
