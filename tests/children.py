@@ -18,7 +18,7 @@ from typing import Any
 import urlsieve
 import urlsieve.sieve
 from urlsieve import opening
-from urlsieve.stores.embedded import disk, filling, halfway, merging, packing, queueing, rekeying, upgrading
+from urlsieve.stores.embedded import disk, filling, halfway, merging, packing, queueing, rekeying, sweep, upgrading
 
 
 def append(path: str, text: str) -> None:
@@ -200,6 +200,7 @@ def live_through_rekeys(address: str, seed: int, moment: float, out: str) -> Non
 def change_rules(address: str, out: str) -> None:
     """A host map comes and goes without end, each time noted before and after, until killed."""
     sieve = urlsieve.open(address)
+    sweep.SLICE, sweep.LOOK = 50, 200
     mapped = '[[site]]\nmatch = "{}"\nhosts = {{ "m.{}" = "www.{}" }}\nconfirmed = {{ by = "Ann", at = 2026-11-30 }}\n'
     text = "".join(mapped.format(*[f"h{number}.example"] * 3) for number in range(20))
     while True:
@@ -207,6 +208,33 @@ def change_rules(address: str, out: str) -> None:
             append(out, "begin\n")
             sieve.apply_rules(rules, by="Ann")
             append(out, "end\n")
+
+
+def change_rules_and_die(address: str, at: int, host: str) -> None:
+    """A host map comes (or, without one, goes), in small slices; killed before the `at`-th commit. Its status is 0 when there are not so
+    many."""
+    left = [at]
+
+    def each(sql: str) -> None:
+        left[0] -= sql == "COMMIT"
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sieve = urlsieve.open(address)
+    sweep.SLICE, sweep.LOOK = 10, 30
+    text = f'[[site]]\nmatch = "{host}"\nhosts = {{ "m.{host}" = "www.{host}" }}\nconfirmed = {{ by = "Ann", at = 2026-11-30 }}\n'
+    sieve._store._ledger._db.set_trace_callback(each)  # type: ignore[attr-defined]
+    sieve.apply_rules(urlsieve.Rules.parse(text) if host else None, by="Ann")
+    os._exit(0)
+
+
+def sweep_in_slices(address: str) -> None:
+    """A host map comes, in small slices."""
+    sieve = urlsieve.open(address)
+    sweep.SLICE, sweep.LOOK = 50, 500
+    hosts = 'hosts = { "m.h.example" = "www.h.example" }\nconfirmed = { by = "Ann", at = 2026-11-30 }'
+    sieve.apply_rules(urlsieve.Rules.parse(f'[[site]]\nmatch = "h.example"\n{hosts}\n'), by="Ann")
+    sieve.close()
 
 
 def push_for_ever(address: str, out: str, first: int, batch: int) -> None:
@@ -368,6 +396,8 @@ CALLS = {
         crawl_under_rules,
         work,
         change_rules,
+        change_rules_and_die,
+        sweep_in_slices,
         push_for_ever,
         rekey_now,
         rekey_step_by_step,

@@ -115,11 +115,11 @@ def _switches(header: Header) -> tuple[str, ...]:
     return switched(header.profile).on
 
 
-def finished(store: Store) -> Form:
+def finished(store: Store, now: float) -> Form:
     """The store's rules as they are now. What a change of them has begun and not finished is finished first."""
     ruled = store.rules()
     if not ruled.swept:
-        store.sweep_rules(_sweep(store.header, book_of(store, ruled)), ruled.generation)
+        store.sweep_rules(_sweep(store.header, book_of(store, ruled)), ruled.generation, now)
     form = form_of(store.header, ruled, store.address)
     if form.limited is not None:
         store.reckon()
@@ -176,22 +176,28 @@ class Applied:
     bound: int
     swept: Swept
 
+    def with_swept(self, swept: Swept) -> Applied:
+        return replace(self, bound=swept.forgotten + swept.left + (swept.moved if self.loosened else 0), swept=swept)
 
-def change(store: Store, make: Callable[[Rules | None], Rules | None], changed: Changed, *, dry: bool = False) -> Applied:
+
+def change(store: Store, make: Callable[[Rules | None], Rules | None], changed: Changed, now: float, *, dry: bool = False) -> Applied:
     """Today's rules become what `make` makes of them; when somebody else was faster, of theirs. dry: only what it would do."""
     for _ in range(MOST_TRIES):
-        finished(store)
+        finished(store, now)
         ruled = store.rules()
         before = book_of(store, ruled)
         rules = make(before.rules)
         _check(store, rules)
         book = before.next(rules, changed)
-        applied = _applied(store, before, book)
-        if dry or applied.generation == before.generation:
+        applied = _applied(before, book)
+        if applied.generation == before.generation:
             return applied
-        done = store.replace_rules(book.text, before.generation, _sweep(store.header, book) if applied.touched else None)
+        sweep = _sweep(store.header, book) if applied.touched else None
+        if dry:
+            return applied if sweep is None else applied.with_swept(store.sweep_size(sweep))
+        done = store.replace_rules(book.text, before.generation, now, sweep)
         if done is not None:
-            return replace(applied, swept=done)
+            return applied.with_swept(done)
     raise StoreUnavailable(f"the rules of {store.address} change too often: {MOST_TRIES} times others came first; try again")
 
 
@@ -248,18 +254,14 @@ def distrusted(rules: Rules | None, rule: Rule, said: Confirmed) -> Rules | None
     return rules if rules is None or own is None else rules.with_rule(own, replace(own, suspended=said))
 
 
-def _applied(store: Store, before: Book, book: Book) -> Applied:
-    """What it would do."""
+def _applied(before: Book, book: Book) -> Applied:
+    """What it would touch, before anything is counted."""
     from urlsieve.canon.rules import Rules
 
     if book.rules == before.rules:
         return Applied(before.generation, (), (), (), 0, Swept())
     new = book.rules or Rules.kept("", "no rules")
-    loosened = new.loosens(before.rules)
-    touched = new.touched(before.rules)
-    swept = store.sweep_size(_sweep(store.header, book)) if touched else Swept()
-    bound = swept.forgotten + swept.left + (swept.moved if loosened else 0)
-    return Applied(book.generation, touched, new.tightens(before.rules), loosened, bound, swept)
+    return Applied(book.generation, new.touched(before.rules), new.tightens(before.rules), new.loosens(before.rules), 0, Swept())
 
 
 def _check(store: Store, rules: Rules | None) -> None:

@@ -5,7 +5,7 @@ import pytest
 import redis_server
 from sieve_lab import ONE_SHARD, SHARED, STORES, Lab, address_of, check_conservation
 from urlsieve import testing
-from urlsieve.stores.embedded import merging, packing
+from urlsieve.stores.embedded import merging, packing, sweep
 
 
 def pytest_generate_tests(metafunc):
@@ -22,6 +22,8 @@ def pytest_generate_tests(metafunc):
 def store_name(request, monkeypatch):
     if request.param == "embedded-runs":
         monkeypatch.setattr(merging, "LONGEST_JOURNAL", 5)
+        monkeypatch.setattr(sweep, "SLICE", 1)
+        monkeypatch.setattr(sweep, "LOOK", 3)
         monkeypatch.setattr(packing.Packing, "after", lambda self, finished, freed: self.pack())
     return request.param
 

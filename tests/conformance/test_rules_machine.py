@@ -23,6 +23,7 @@ import redis_server
 from changing_rules import rules
 from sieve_lab import STORES, address_of, check_conservation, drain
 from urlsieve import Canonicalizer, testing
+from urlsieve.stores.embedded import sweep
 
 URLS = [
     f"http://{host}.example.com/{path}{query}"
@@ -172,8 +173,12 @@ class Crawl(RuleBasedStateMachine):
             redis_server.forget_all()
 
 
-@pytest.mark.parametrize("name", ["memory", "embedded", "redis"])
-def test_no_page_is_lost_and_none_is_seen_that_nobody_took(name):
+@pytest.mark.parametrize("name", ["memory", "embedded", "embedded-slices", "redis"])
+def test_no_page_is_lost_and_none_is_seen_that_nobody_took(name, monkeypatch):
+    if name == "embedded-slices":
+        name = "embedded"
+        monkeypatch.setattr(sweep, "SLICE", 1)
+        monkeypatch.setattr(sweep, "LOOK", 2)
     machine = type(f"Crawl_{name}", (Crawl,), {"name": name})
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     run_state_machine_as_test(

@@ -27,7 +27,7 @@ def offers_of(sieve, urls):
 
 def test_an_offer_under_older_rules_changes_nothing_and_says_so(sieve, store, clock):
     generation = store.rules().generation
-    assert store.replace_rules("# the next", generation) is not None
+    assert store.replace_rules("# the next", generation, clock.now) is not None
     offered = store.offer(offers_of(sieve, pages(3)), Mode.NEW, generation, clock.now)
     assert offered.stale_rules
     assert {} == states(sieve)
@@ -40,21 +40,21 @@ def test_a_worker_of_older_rules_reloads_and_offers_again(shared):
     one, two = shared.open(), shared.open()
     one.push(pages(1))
     generation = two._store.rules().generation
-    assert two._store.replace_rules("", generation) is not None
+    assert two._store.replace_rules("", generation, shared.clock.now) is not None
     assert 2 == one.push(pages(3)).new
     assert generation + 1 == one.stats().as_dict()["canonical"]["rules_generation"]
 
 
-def test_rules_are_replaced_by_compare_and_set(store):
+def test_rules_are_replaced_by_compare_and_set(store, clock):
     generation = store.rules().generation
-    assert store.replace_rules("# first", generation) is not None
-    assert store.replace_rules("# late", generation) is None
+    assert store.replace_rules("# first", generation, clock.now) is not None
+    assert store.replace_rules("# late", generation, clock.now) is None
     assert (generation + 1, "# first") == store.rules()[:2]
 
 
 def test_rules_are_kept(shared):
     store = shared.open()._store
-    store.replace_rules("# kept", store.rules().generation)
+    store.replace_rules("# kept", store.rules().generation, shared.clock.now)
     assert "# kept" == shared.reopen()._store.rules().book
 
 

@@ -75,7 +75,7 @@ def test_rules_that_were_lost_stop_nobody(server):
         one.push(pages(1))
         old = copy_of(server)
         generation = one._store.rules().generation
-        assert one._store.replace_rules("", generation) is not None
+        assert one._store.replace_rules("", generation, time.time()) is not None
         one.push(pages(2))
         restart_with(server, old)
         assert 50 == one.push(hosts(50, path="/one")).new

@@ -121,7 +121,7 @@ class Arrival:
             self._store.set_policy(**change)
         ruled = self._store.rules()
         if ruled.book != origin.rules:
-            self._store.replace_rules(origin.rules, ruled.generation)
+            self._store.replace_rules(origin.rules, ruled.generation, self._clock())
 
     def _end(self, record: Mapping[str, Any]) -> None:
         self._flush()

@@ -72,7 +72,7 @@ class Flow:
             return self._opened.store.lease(many, float(lease), now, chance=self._opened.random(8), groups=names, group_ids=ids)
 
         given = spending.first(self._opened.store, self._opened.form, limit, take, now)
-        if given.generation > self._opened.form.generation:
+        if given.generation > self._opened.form.generation and self._opened.store.rules().swept:  # else it would wait: who offers does
             self._opened.read_rules()
         if self._opened.form.limited is not None and self._opened.form.limited.meters:
             given = spending.within(self._opened.store, self._opened.form, limit, take, given, float(lease), now)

@@ -23,7 +23,7 @@ class Opened:
     def __init__(self, store: Store, *, clock: Callable[[], float], chance: Callable[[int], bytes]) -> None:
         self.store, self.clock, self.random = store, clock, chance
         self.unique = Unique(store, clock)
-        self.form = ruling.finished(store)
+        self.form = ruling.finished(store, clock())
         self.witness = witnessing.Witness(store)
         self.watch = watching.Watch(store)
 
@@ -84,7 +84,7 @@ class Opened:
         self.read_rules()
 
     def read_rules(self) -> ruling.Form:
-        self.form = ruling.finished(self.store)
+        self.form = ruling.finished(self.store, self.clock())
         return self.form
 
     def site_name(self, name: object) -> str:

@@ -74,11 +74,8 @@ class Ruled:
     ) -> Applied:
         from urlsieve.canon.rulebook import Changed
 
-        applied = ruling.change(
-            self._opened.store,
-            make,
-            Changed(0, self._opened.clock(), what, mask_userinfos(by), match, mask_userinfos(evidence)),
-            dry=dry_run,
-        )
+        now = self._opened.clock()
+        changed = Changed(0, now, what, mask_userinfos(by), match, mask_userinfos(evidence))
+        applied = ruling.change(self._opened.store, make, changed, now, dry=dry_run)
         self._opened.read_rules()
         return applied

@@ -291,19 +291,23 @@ class Store(Protocol):
         """The rules as data. Not `swept`: somebody who changed them has not finished; whoever reads it does so by `sweep_rules` before
         it offers anything under them."""
 
-    def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
-        """Compare-and-set on the generation, which grows by one; None: it is another than `expected`, nothing was done. Groups and URLs
-        that sleep for a spent budget wake.
+    def replace_rules(self, book: str, expected: int, now: float, sweep: Sweep | None = None) -> Swept | None:
+        """Compare-and-set on the generation, which grows by one; None: it is another than `expected`, or the change before is not swept
+        yet; nothing was done. Groups and URLs that sleep for a spent budget wake.
 
-        With `sweep`, in the same step (in a sharded store: before anything is accepted under the new rules): of every site that it
-        covers, entries whose text gives another fingerprint move to it, with their state. Of two that become one a leased one stays, else
-        one that is done, one that waits, one that is dead; one that is there and stays wins. Only one that waits goes so: others stay under
-        their old fingerprint, unless it is of a site that the sweep forgets. Of the sites that it forgets, entries
-        without text, and those whose text is no URL any more, are forgotten, unless they still wait.
+        With `sweep`, before anything is accepted under the new rules and when nothing is any more under older ones, in one step or in
+        slices between which others write: of every site that it covers, entries whose text gives another fingerprint move to it, with
+        their state. Of two that become one a leased one stays, else one that is done, one that waits, one that is dead; one that is
+        there and stays wins. Only one that waits goes so: others stay under their old fingerprint, unless it is of a site that the sweep
+        forgets. Of the sites that it forgets, entries without text, and those whose text is no URL any more, are forgotten, unless they
+        still wait.
+
+        Between slices what waits may be leased, be done and lose its text: then it is forgotten like others without text.
         """
 
-    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
-        """Finishes what a `replace_rules` to this generation has begun; repeating it is harmless."""
+    def sweep_rules(self, sweep: Sweep, generation: int, now: float) -> Swept:
+        """Finishes what a `replace_rules` to this generation, or before, has begun; repeating it is harmless, and so are several at once.
+        What this caller did of it."""
 
     def sweep_size(self, sweep: Sweep) -> Swept:
         """What such a sweep would do now. Changes nothing."""

@@ -31,6 +31,13 @@ class Move(NamedTuple):
         return self.state in (State.PENDING, State.DELAYED)
 
 
+def outranks(move: Move, state: State, forgets: bool) -> bool:
+    """Whether it takes the place of an entry in this state that came there by the same sweep, earlier. If they had come together, the move
+    would have come first. The other goes: it stays only if the move can be left where it is, and neither waits."""
+    goes = move.waits or move.forgets or forgets or state in (State.PENDING, State.DELAYED)
+    return goes and move.rank < _RANK[state]
+
+
 class Unit(NamedTuple):
     """Moves to make together. circle: they change places with one another, so all of them leave before the first arrives."""
 

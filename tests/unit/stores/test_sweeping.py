@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urlsieve.model import State
-from urlsieve.stores.sweeping import Fate, Move, fates, in_order
+from urlsieve.stores.sweeping import Fate, Move, fates, in_order, outranks
 
 PLACES = [bytes([number]) * 16 for number in range(8)]
 
@@ -57,3 +57,16 @@ def test_afterwards_each_place_has_at_most_one_entry_and_none_that_waits_or_stay
         if fate is Fate.LEFT:
             assert not move.waits
             assert not move.forgets
+
+
+RANKED = [State.LEASED, State.DONE, State.PENDING, State.DELAYED, State.DEAD]
+
+
+@given(moves)
+def test_whoever_comes_later_replaces_only_one_that_would_have_come_after_it(wanted):
+    """And never one that would have been left where it was, if it can be left itself."""
+    for move in wanted:
+        for other in wanted:
+            better = RANKED.index(move.state) < RANKED.index(other.state)
+            leaves_both = not (move.waits or move.forgets or other.waits or other.forgets)
+            assert outranks(move, other.state, other.forgets) == (better and not leaves_both)

@@ -19,6 +19,8 @@ _TABLES = {
         "pages INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0)",
         "CREATE INDEX IF NOT EXISTS used_domain ON used (domain)",
     ),
+    # While a change of rules is swept: fingerprints where entries came by it; forgets: from a site that it takes back.
+    "arrived": ("CREATE TABLE IF NOT EXISTS arrived (fp BLOB PRIMARY KEY, forgets INTEGER NOT NULL) WITHOUT ROWID",),
     # Groups whose next turn is late because a budget is spent; turn: when it would be otherwise.
     "asleep": ("CREATE TABLE IF NOT EXISTS asleep (grp INTEGER PRIMARY KEY, why TEXT NOT NULL, until REAL NOT NULL, turn REAL NOT NULL)",),
 }

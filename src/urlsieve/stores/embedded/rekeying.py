@@ -20,7 +20,7 @@ from pathlib import Path
 
 from urlsieve.errors import StoreFull, StoreUnavailable, UrlsieveError
 from urlsieve.model import Header, Policy
-from urlsieve.stores.embedded import adopting, aside, copies, disk, files, filling, halfway, moments
+from urlsieve.stores.embedded import adopting, aside, copies, disk, files, filling, halfway, moments, sweep
 from urlsieve.stores.embedded.aside import Aside
 from urlsieve.stores.embedded.imported import Imported
 from urlsieve.stores.embedded.ledger import Ledger, scalar
@@ -81,6 +81,7 @@ def _rekey(
     place = directory / PLACE
     then = shelf_of(header, place / halfway.THEN)
     assert isinstance(then, Folder)
+    _refuse_unswept(ledger)
     begun = place.exists()
     anew = halfway.unfit(place, plan, ledger) if begun else ""
     if anew:
@@ -106,6 +107,7 @@ def _rekey(
         with new.ledger.read() as db:  # so that little is left to be synced while others wait
             db.execute("PRAGMA main.wal_checkpoint(PASSIVE)")
         with ledger.alone():
+            _refuse_unswept(ledger)
             _follow(ledger, directory, then, new)
             filling.fill(ledger, new, progress)
             filling.copy_levels(ledger, levels, new)
@@ -114,6 +116,12 @@ def _rekey(
             new.close()
             _switch(place, directory)
         return report._replace(kept=kept, anew=anew)
+
+
+def _refuse_unswept(ledger: Ledger) -> None:
+    with ledger.read() as db:
+        if sweep.mark(db) is not None:
+            raise StoreUnavailable(f"the rules of {ledger.where} have changed, and that is not finished: run rekey again when it is")
 
 
 def _kept(place: Path) -> Path:

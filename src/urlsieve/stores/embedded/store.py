@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -171,20 +170,27 @@ class EmbeddedStore:
 
     def rules(self) -> Ruled:
         with self._ledger.look() as tx:
-            return Ruled(tx.value("rules_generation"), scalar(tx.db, "SELECT value FROM meta WHERE name = 'rules'"))
+            book = scalar(tx.db, "SELECT value FROM meta WHERE name = 'rules'")
+            return Ruled(tx.value("rules_generation"), book, sweeping.mark(tx.db) is None)
 
-    def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
+    def replace_rules(self, book: str, expected: int, now: float, sweep: Sweep | None = None) -> Swept | None:
+        small = sweep is None or sweeping.is_small(self._ledger, sweep)
         with self._marking() as tx:
-            if tx.value("rules_generation") != expected:
+            if tx.value("rules_generation") != expected or sweeping.mark(tx.db) is not None:
                 return None
+            policy, then = self._policy_in(tx.db), now + tx.waited
             tx.execute("UPDATE meta SET value = ? WHERE name = 'rules'", (book,))
             tx.count("rules_generation")
-            budgets.wake(tx, self._policy_in(tx.db), time.time())
-            return Swept() if sweep is None else sweeping.run(tx, sweep, self._policy_in(tx.db), time.time(), self._sites)
+            budgets.wake(tx, policy, then)
+            if sweep is None:
+                return Swept()
+            if small:
+                return sweeping.at_once(tx, sweep, policy, then, self._sites)
+            sweeping.begin(tx, expected + 1)
+        return self.sweep_rules(sweep, expected + 1, now)
 
-    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
-        """A change is whole or not at all here: there is nothing to finish."""
-        return Swept()
+    def sweep_rules(self, sweep: Sweep, generation: int, now: float) -> Swept:
+        return sweeping.finish(self._ledger, self._marking, sweep, generation, self._policy_in, now, self._sites)
 
     def sweep_size(self, sweep: Sweep) -> Swept:
         with self._ledger.look() as tx:

@@ -93,17 +93,24 @@ class RedisStore:
     def rules(self) -> Ruled:
         return self._job.rules()[0]
 
-    def replace_rules(self, book: str, expected: int, sweep: Sweep | None = None) -> Swept | None:
+    def replace_rules(self, book: str, expected: int, now: float, sweep: Sweep | None = None) -> Swept | None:
         if sweep is not None:
-            return sweeping.begin(self._job, sweep, book, expected, self._clock)
+            return sweeping.begin(self._job, sweep, book, expected, self._clock_from(now))
         if not self._job.replace_rules(book, expected, swept=True):
             return None
         self._job.read()
         self._job.tell()
         return Swept()
 
-    def sweep_rules(self, sweep: Sweep, generation: int) -> Swept:
-        return sweeping.finish(self._job, sweep, generation, self._clock)
+    def sweep_rules(self, sweep: Sweep, generation: int, now: float) -> Swept:
+        return sweeping.finish(self._job, sweep, generation, self._clock_from(now))
+
+    def _clock_from(self, now: float) -> Callable[[], float]:
+        """The caller's clock while a long step goes on: each script compares it with the server's. One to go by stands still."""
+        if self._job.clock == b"1":
+            return lambda: now
+        asked = time.monotonic()
+        return lambda: now + time.monotonic() - asked
 
     def sweep_size(self, sweep: Sweep) -> Swept:
         return sweeping.size(self._job, sweep)
@@ -236,7 +243,7 @@ class RedisStore:
         """Every worker reads the rules again, and with them which levels there are."""
         for _ in range(MOST_TRIES):
             ruled = self.rules()
-            if self.replace_rules(ruled.book, ruled.generation) is not None:
+            if self.replace_rules(ruled.book, ruled.generation, self._now) is not None:
                 return
             if not ruled.swept:  # somebody is at it: that comes first
                 time.sleep(0.1)

@@ -222,7 +222,7 @@ def test_a_page_taken_by_a_shard_that_had_not_heard_is_told_as_new(address, monk
     hosts = [f"http://h{n}.example/" for n in range(100)]
     old.push(hosts[:1])
     monkeypatch.setattr(Job, "tell", lambda self: None)
-    assert new._store.replace_rules(rules(DROP).text, 0) is not None
+    assert new._store.replace_rules(rules(DROP).text, 0, 0.0) is not None
     monkeypatch.undo()
     assert ["new"] == new.push(hosts[1]).verdicts  # its shard hears of it
     report = old.push(hosts)
