@@ -44,7 +44,7 @@ class Unique:
         self._lock = threading.RLock()
 
     def add(self, fingerprints: bytes) -> None:
-        """What was offered just now. Saving fails with a warning only: it is an estimate, and what was offered is in the store."""
+        """What was offered just now. When saving fails the log is told, and no more: what was offered is in the store."""
         if not fingerprints:
             return
         now = self._clock()
@@ -74,7 +74,7 @@ class Unique:
                     self._merge(ALL, self._days[day], now, ALL_KEPT)
         except UrlsieveError as error:
             self._changed |= changed
-            log.warning("the count of different URLs was not saved: %s", error)
+            log.info("the count of different URLs was not saved: %s", error)
         for day in [day for day in self._days if day not in self._changed and day != day_of(now)]:
             del self._days[day]
 
