@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from urlsieve.errors import ConfigError, StoreCorrupt, StoreFull, StoreUnavailable
@@ -50,6 +50,7 @@ def restore(source: Path, directory: Path, *, force: bool) -> None:
     files.refuse_network(directory)
     lock = FairLock(directory)
     new = directory / f"{files.NEW}{os.getpid()}{files.RESTORED}"
+    there = True
     try:
         lock.acquire(PATIENCE)
         there = _look_for_store(directory, force)  # another may have made one meanwhile
@@ -58,10 +59,26 @@ def restore(source: Path, directory: Path, *, force: bool) -> None:
             _copy(source, new)
             _raise_epoch(new / files.LEDGER, directory / files.LEDGER if there else None)
             put(new, directory, there)
-    finally:
+    except BaseException:
+        _undo(new, directory, there)
+        raise
+    else:
         disk.remove_tree(new, anyway=True)
+    finally:
         lock.release()
         lock.close()
+
+
+def _undo(new: Path, directory: Path, there: bool) -> None:
+    """Of a restore that failed: as far as the disk lets us. Runs without a ledger would be taken for a damaged store, but beside the folder
+    `new` they are known for what they are, so that it goes last; and stays if the ledger may have its name or not after a power cut."""
+    if not there:
+        if (directory / files.LEDGER).exists():
+            return
+        disk.remove_tree(directory / files.RUNS, anyway=True)
+        with suppress(OSError):
+            disk.sync(directory)
+    disk.remove_tree(new, anyway=True)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -189,6 +206,7 @@ def empty_log(ledger: Path) -> None:
 def put(new: Path, directory: Path, there: bool) -> None:
     """What lies in the folder `new` becomes the store. Runs first, under names that nobody else has; then the locks, so that whoever has
     the store open notices; then the ledger."""
+    files.must_have_no_log(new / files.LEDGER)
     disk.make_folder(directory / files.RUNS)
     for run in sorted((new / files.RUNS).iterdir()):
         disk.move(run, directory / files.RUNS / run.name)
@@ -200,6 +218,7 @@ def put(new: Path, directory: Path, there: bool) -> None:
         _replace_locks(new, directory, held)
         for suffix in ("-wal", "-shm"):
             disk.remove(directory / f"{files.LEDGER}{suffix}")
+        disk.sync(directory)  # else the new ledger might stand beside the old log after a power cut, and take it for its own
         _replace_locks(new, directory, held)  # who came in between has a log that is gone now, and is told too
         files.publish(new / files.LEDGER, directory)
 

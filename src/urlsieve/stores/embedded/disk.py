@@ -52,8 +52,9 @@ def make_folder(path: Path) -> None:
 
 
 def make_new_folder(path: Path) -> None:
-    """FileExistsError if there is something of that name. Durable when the folder above is synced."""
+    """FileExistsError if there is something of that name. Its name is durable when this returns."""
     path.mkdir()
+    sync(path.parent)
 
 
 def write_new(path: Path, blocks: Iterable[bytes]) -> int:

@@ -131,6 +131,7 @@ def findings(directory: Path) -> list[tuple[str, str, str]]:
 
 def publish(new: Path, directory: Path) -> None:
     """A file made aside becomes the ledger: durable first, then named, then the names of it and of its directory durable."""
+    must_have_no_log(new)
     disk.sync(new)
     disk.move(new, directory / LEDGER)
     disk.sync(directory)
@@ -142,6 +143,14 @@ class Replaced(StoreUnavailable):
 
     def __init__(self, where: Path | str) -> None:
         super().__init__(f"the store {where} was removed or replaced while it was open: open it anew")
+
+
+def must_have_no_log(ledger: Path) -> None:
+    """SQLite closes a database without a word when the disk does not let it write the log back. The log stays then; the file alone is not
+    all there is."""
+    log = ledger.with_name(f"{ledger.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreUnavailable(f"{ledger} could not be written as a whole (the disk failed): what it should replace is as it was")
 
 
 class FairLock:

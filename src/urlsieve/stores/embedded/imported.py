@@ -106,7 +106,7 @@ class Imported:
 
     def drop(self, name: str) -> bool:
         """Its files go after the ledger has let go of them; what a kill leaves of them the next opening removes."""
-        with self._ledger.write() as tx:
+        with self._ledger.write(synced=True) as tx:  # before the files go: a power cut must not bring their names back
             files = [filed.run.name for filed in manifest(tx.db) if filed.level == name]
             if not has_any(tx.db) or not tx.execute("DELETE FROM level WHERE name = ?", (name,)).rowcount:
                 return False
@@ -255,8 +255,9 @@ class Imported:
         if lock is None:
             return
         try:
-            with self._ledger.write() as tx:
-                self._shelf.remove(self._shelf.strays({filed.run.name for filed in manifest(tx.db)}))
+            with self._ledger.certain() as tx:
+                strays = self._shelf.strays({filed.run.name for filed in manifest(tx.db)})
+            self._shelf.remove(strays)
         finally:
             lock.close()
 

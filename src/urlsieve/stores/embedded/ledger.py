@@ -32,6 +32,8 @@ LONGEST_ROW = RECORD << 18
 #: Ids in a row of those that became done, at most.
 MOST_FINISHED = 1024
 _FULL, _NORMAL = 2, 1
+#: What comes of a value of a type or a range that the schema rules out.
+_STRANGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, struct.error)
 
 
 def _is_full(error: sqlite3.Error) -> bool:
@@ -235,6 +237,9 @@ class Ledger:
                 yield self._db
             except sqlite3.Error as error:
                 raise translate(error, self.where) from error
+            except _STRANGE as error:
+                self._blame_damage(error)
+                raise
 
     @contextmanager
     def look(self) -> Iterator[Transaction]:
@@ -261,6 +266,9 @@ class Ledger:
                 yield from self._transaction(level, waited if waited > NOTABLE_WAIT else 0.0)
             except sqlite3.Error as error:
                 raise translate(error, self.where) from error
+            except _STRANGE as error:
+                self._blame_damage(error)
+                raise
             finally:
                 self._lock.release()  # harmless when it was not taken
 
@@ -278,6 +286,15 @@ class Ledger:
                 raise translate(error, self.where) from error
             finally:
                 self._lock.release()
+
+    @contextmanager
+    def certain(self) -> Iterator[Transaction]:
+        """One that finds what will be found after any crash, once it is over: a file that it does not name may be removed then. What
+        others committed may not be durable yet, and a commit that failed may still stand in the log, for whoever opens the store after
+        a kill: a durable step of our own, which writes, comes after the one and over the other."""
+        with self.write(synced=True) as tx:
+            yield tx
+            tx.count("manifest")
 
     def _transaction(self, synchronous: int, waited: float) -> Iterator[Transaction]:
         if synchronous != self._synchronous:
@@ -299,6 +316,17 @@ class Ledger:
                 self._empty_log()
             raise
         self.writes += 1
+
+    def _blame_damage(self, error: Exception) -> None:
+        """A value that cannot be where it was read comes of a damaged page, which SQLite gives as it is: StoreCorrupt then."""
+        if isinstance(error, UrlsieveError):
+            return
+        try:
+            found = scalar(self._db, "PRAGMA quick_check(1)")
+        except sqlite3.Error as worse:
+            raise translate(worse, self.where) from error
+        if found != "ok":
+            raise StoreCorrupt(f"the store {self.where} is damaged ({found}): nothing was written; run verify, restore a backup") from error
 
     def _empty_log(self) -> None:
         """The disk is full: what the log holds goes where it belongs, so that the next writer finds room in the log's own file."""

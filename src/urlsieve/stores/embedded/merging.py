@@ -82,10 +82,12 @@ class Merging:
             self._shelf.remove([made.name])
 
     def _discard(self, made: Made) -> None:
-        """Of a step that failed. It may have been interrupted after its commit: what the ledger names is never removed, and where the
-        ledger does not say, the next opening cleans up."""
-        with suppress(UrlsieveError), self._ledger.read() as db:
-            if made.name not in {named.name for named in manifest(db)}:
+        """Of a step that failed. It may have been interrupted after its commit, and one whose commit failed may be found committed after
+        a kill: what the ledger names is never removed, and where the ledger cannot say for certain, the next opening cleans up."""
+        with suppress(UrlsieveError):
+            with self._ledger.certain() as tx:
+                named = {named.name for named in manifest(tx.db)}
+            if made.name not in named:
                 self._shelf.remove([made.name])
 
     # -- runs
@@ -186,8 +188,9 @@ class Merging:
         if lock is None:
             return  # they are of a merge that goes on
         try:
-            with self._ledger.write() as tx:  # nobody makes a run of the journal now
-                self._shelf.remove(self._shelf.strays({named.name for named in manifest(tx.db)}))
+            with self._ledger.certain() as tx:  # nobody makes a run of the journal now
+                strays = self._shelf.strays({named.name for named in manifest(tx.db)})
+            self._shelf.remove(strays)
         finally:
             lock.close()
 

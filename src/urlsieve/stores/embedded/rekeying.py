@@ -55,7 +55,8 @@ def rekey(
     shelf = shelf_of(header, directory)
     with ExitStack() as held:
         for what in ("rekey", "merge", "pack", "level"):  # nothing is moved meanwhile but by those who push, pop and settle
-            held.enter_context(closing(_right(shelf, what, directory)))
+            with copies.in_words(directory, directory / PLACE):
+                held.enter_context(closing(_right(shelf, what, directory)))
         place = directory / PLACE
         try:
             with copies.in_words(directory, place):

@@ -112,7 +112,7 @@ def test_what_is_forgotten_stays_forgotten_through_merges(fast_path, small):
         sieve.push(pages(300, host="b.example"))
         settle_merges(sieve)
         assert [False] * 50 + [True] * 150 == sieve.seen(pages(200))
-        sieve._store._merging.merge(everything=True)
+        sieve._store._merging.compact()
         assert 1 == len(runs_of(sieve))
         assert [False] * 50 + [True] * 150 == sieve.seen(pages(200))
         assert 50 == sieve.push(pages(200)).new
@@ -125,7 +125,7 @@ def test_a_purged_site_leaves_nothing_in_the_last_run(fast_path, small):
         assert 100 == sieve.purge("a.example")
         sieve.push(pages(20, host="b.example"))
         settle_merges(sieve)
-        sieve._store._merging.merge(everything=True)
+        sieve._store._merging.compact()
         assert 20 >= sum(run.keys for run in runs_of(sieve))
         check_conservation(sieve)
 
@@ -136,7 +136,7 @@ def test_another_opener_sees_what_became_a_run_under_its_feet(fast_path, small):
             one.push(pages(15, start=start))
             assert [True] * (start + 15) + [False] == two.seen(pages(start + 16))
         settle_merges(one)
-        one._store._merging.merge(everything=True)
+        one._store._merging.compact()
         assert [True] * 300 == two.seen(pages(300))
         assert 0 == two.push(pages(300)).new
         assert [True] * 300 == one.seen(pages(300))
@@ -238,7 +238,7 @@ def test_a_merge_finds_its_store_closed_and_says_so_nowhere_else(fast_path, smal
     settle_merges(sieve)
     sieve.close()
     with pytest.raises(StoreUnavailable):
-        sieve._store._merging.merge(everything=True)
+        sieve._store._merging.compact()
     assert [] == [name for name in files_of(fast_path) if name.startswith("new-")]
 
 
@@ -282,7 +282,7 @@ class SeenMachine(RuleBasedStateMachine):
 
     @rule()
     def merge(self):
-        self.sieve._store._merging.merge(everything=True)
+        self.sieve._store._merging.compact()
 
     @invariant()
     def what_is_seen_is_what_was_pushed(self):
@@ -303,7 +303,7 @@ def test_a_reader_meets_runs_that_are_merged_away_while_it_reads(fast_path, smal
             rng = random.Random(1)
             while not stop.is_set():
                 writer.push([f"http://a.example/{rng.randrange(10**9)}" for _ in range(25)])
-                writer._store._merging.merge(everything=True)
+                writer._store._merging.compact()
 
         thread = threading.Thread(target=write)
         thread.start()

@@ -124,7 +124,11 @@ class TwoOpeners(RuleBasedStateMachine):
 
     @rule(i=who, everything=st.booleans())
     def merge(self, i: int, everything: bool) -> None:
-        self.sieves[i]._store._merging.merge(everything=everything)
+        merging = self.sieves[i]._store._merging
+        if everything:
+            merging.compact()
+        else:
+            merging.merge()
 
     @rule(i=who)
     def reopen(self, i: int) -> None:
