@@ -97,6 +97,8 @@ def _some(name: str, how: str, most: int, seed: int, part: int, of: int) -> Repo
 def fail(name: str, how: str, most: int = NEVER, *, seed: int = 0, workers: int | None = None) -> Report:
     """`most`: so many of the operations at most."""
     workers = workers or min(os.cpu_count() or 1, 8)
+    if workers == 1:
+        return _some(name, how, most, seed, 0, 1)
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         parts = pool.starmap(_some, [(name, how, most, seed, part, workers) for part in range(workers)], chunksize=1)
     problems = [problem for part in parts for problem in part.problems]

@@ -222,8 +222,8 @@ class Recorder:
 
 
 def opened(place: Path, **options: Any) -> Any:
-    """After the power came back: another boot, the same clock."""
-    return testing.open(place, clock=testing.VirtualClock(NOW), create=False, seed=7, **options)
+    """After the power came back, an hour later: nobody waits for locks of those who were killed."""
+    return testing.open(place, clock=testing.VirtualClock(NOW + 3600.0), create=False, seed=7, **options)
 
 
 __all__ = ["Diary", "Recorder", "UrlsieveError", "content", "make_small", "opened", "urlsieve"]
