@@ -76,7 +76,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[tuple[int,
     program = tmp_path_factory.mktemp("steps") / "steps"
     sources = [TESTS / "fuzz/steps/steps.c", *(path for path in KERNEL.glob("*.c") if path.name != "_core.c")]
     flags = ["-std=c11", "-O1", "-DUS_SCALAR", "-fno-builtin", "-fsanitize-coverage=trace-pc", WRAPPED, f"-I{KERNEL}"]
-    subprocess.run([COMPILER, *flags, *map(str, sources), "-o", str(program)], check=True)
+    subprocess.run([COMPILER, *flags, *map(str, sources), "-o", str(program), "-lpthread", "-lm"], check=True)
 
     def count(cases: list[tuple[int, bytes]]) -> list[int]:
         data = b"".join(b"%d %d\n%s\n" % (number, len(url), url) for number, url in cases)
